@@ -132,7 +132,7 @@ func undocumented(decl ast.Decl) []*ast.Ident {
 	return missing
 }
 
-// TestEndingsAreDocumented checks that each value of taskkit.Ending says what it means: a comment on the group
+// TestEndingsAreDocumented checks that each value of taskkit.EndReason says what it means: a comment on the group
 // would not tell an executor which of them it has.
 func TestEndingsAreDocumented(t *testing.T) {
 	t.Parallel()
@@ -146,7 +146,7 @@ func TestEndingsAreDocumented(t *testing.T) {
 			if !ok {
 				return true
 			}
-			if typ, ok := spec.Type.(*ast.Ident); ok && typ.Name == "Ending" {
+			if typ, ok := spec.Type.(*ast.Ident); ok && typ.Name == "EndReason" {
 				endings++
 				if spec.Doc == nil && spec.Comment == nil {
 					t.Errorf("%s:%d: %s has no comment", f.path, f.lineOf(spec), spec.Names[0].Name)
@@ -156,7 +156,7 @@ func TestEndingsAreDocumented(t *testing.T) {
 		})
 	}
 	if endings != 5 {
-		t.Errorf("%d values of Ending are found, want 5", endings)
+		t.Errorf("%d values of EndReason are found, want 5", endings)
 	}
 }
 

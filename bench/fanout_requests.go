@@ -27,7 +27,7 @@ func requested(h *host, open opener, what string, n int) func(context.Context) (
 			}
 			defer func() { err = errors.Join(err, stop()) }()
 			spec := parts.Spec{Buckets: n, Items: 100_000, WaitMS: 1, Fail: what == "retry"}
-			if r.id, err = partstask.Submit(ctx, k.db, spec, taskkit.System(), taskkit.MaxParallel(n)); err != nil {
+			if r.id, err = partstask.Submit(ctx, k.db, spec, taskkit.System(), taskkit.WithMaxParallel(n)); err != nil {
 				return nil, err
 			}
 			return r.measure(ctx, what)

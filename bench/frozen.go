@@ -90,7 +90,7 @@ func runListed(frozen bool) liteAction {
 		}
 		spec, opts := listed.Spec{Status: "paused"}, []taskkit.SubmitOption{taskkit.System()}
 		if frozen {
-			opts = append(opts, taskkit.Over(slices.Values(people)))
+			opts = append(opts, taskkit.WithTargets(slices.Values(people)))
 		} else {
 			spec.People = people
 		}
@@ -130,7 +130,7 @@ func storeIDs(h *host, open opener, n int, store func(ctx context.Context, db *s
 
 // submitOver submits a task over the ids.
 func submitOver(ctx context.Context, db *sql.DB, ids []uuid.UUID) error {
-	_, err := idstask.Submit(ctx, db, idstask.Spec{}, taskkit.System(), taskkit.Over(slices.Values(ids)))
+	_, err := idstask.Submit(ctx, db, idstask.Spec{}, taskkit.System(), taskkit.WithTargets(slices.Values(ids)))
 	return err
 }
 

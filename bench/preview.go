@@ -28,7 +28,7 @@ func preview(h *host, o options) ([]contest, error) {
 		cs = append(cs, contest{
 			title:   fmt.Sprintf("preview of an update of %s people in batches of %d, %s", figure(float64(n)), batchSize, database),
 			metrics: []metric{{name: itemsPerSecond}, {name: cpuPerItem, less: true}, {name: serverPerItem, less: true}},
-			sides:   []side{{us, of(taskkit.Preview())}, {realRun, of()}},
+			sides:   []side{{us, of(taskkit.WithPreview())}, {realRun, of()}},
 			goals:   []goal{{realRun, itemsPerSecond, 1 / 1.1}},
 		})
 	}
@@ -77,7 +77,7 @@ func previewed(h *host, open opener, makeThem func(context.Context, *kit, int) e
 			}
 			began := time.Now()
 			id, err := listedtask.Submit(ctx, k.db, listed.Spec{Status: "paused"},
-				append(slices.Clone(opts), taskkit.System(), taskkit.Over(slices.Values(all)))...)
+				append(slices.Clone(opts), taskkit.System(), taskkit.WithTargets(slices.Values(all)))...)
 			if err == nil {
 				err = finish(ctx, k, 1)
 			}

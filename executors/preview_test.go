@@ -100,7 +100,7 @@ func (m *collected) Send(_ context.Context, mails []sendemail.Mail) []error {
 func previewThenRun[Spec, State, Result any](t *testing.T, db *sql.DB, k *taskkit.Kind[Spec, State, Result], x taskkit.Executor[Spec, State], spec Spec, between func()) {
 	t.Helper()
 	rows, hash := contents(t, db)
-	preview := tasktest.Run(t, k, x, spec, tasktest.WithDB(db), tasktest.WithSubmitOptions(taskkit.Preview()))
+	preview := tasktest.Run(t, k, x, spec, tasktest.WithDB(db), tasktest.WithSubmitOptions(taskkit.WithPreview()))
 	if _, after := contents(t, db); after != hash {
 		t.Errorf("%s: the preview has changed the tables", k.Name())
 	}

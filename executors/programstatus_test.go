@@ -91,7 +91,7 @@ func TestProgramStatusOverSet(t *testing.T) {
 		o := tasktest.Run(t, programstatustask.Kind, &programstatus.Executor{}, programstatus.Spec{
 			Program: caseload.Success, Status: caseload.Exited,
 		}, tasktest.WithDB(db), tasktest.WithLimit(20),
-			tasktest.WithSubmitOptions(taskkit.Over(slices.Values(append([]uuid.UUID{stranger}, people[:50]...)))))
+			tasktest.WithSubmitOptions(taskkit.WithTargets(slices.Values(append([]uuid.UUID{stranger}, people[:50]...)))))
 		if o.Task.Status != taskkit.StatusCompleted || o.Task.Progress.Total != 51 || o.Task.Progress.Failed != 1 ||
 			o.Task.Progress.Done+o.Task.Progress.Skipped != 50 {
 			t.Errorf("%s: %+v", o.Task.Status, o.Task.Progress)

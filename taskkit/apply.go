@@ -16,9 +16,9 @@ import (
 // Options, transactions and what is taken from the preview are those of
 // [Client.RetryFailed], but for the idempotency key, which cannot be changed: a preview is
 // applied once, and a second call returns a *[DuplicateError] with the id of the task, for
-// as long as that is kept. [Canary], with [Sample] too, and [WithApproval] are options. After
+// as long as that is kept. [WithCanary], with [WithSample] too, and [WithApproval] are options. After
 // a preview with [WithApproval] the task waits for an approval of its own; the canary of a
-// preview is not taken. A preview of a [Sample] is applied to the sample.
+// preview is not taken. A preview of a [WithSample] is applied to the sample.
 //
 // A *[PreviewError] is returned for a task that is not a preview, and for a preview
 // that
@@ -64,7 +64,7 @@ func (f *followUp) applies(ctx context.Context, workers []store.Process) error {
 		return err
 	case set == nil:
 		return &PreviewError{ID: t.ID, Problem: "it cannot be applied, because it has neither a list nor a frozen set of targets: its executor finds the items when it runs, which may be others then; " +
-			"preview a set that is frozen with Over, or submit the task itself"}
+			"preview a set that is frozen with WithTargets, or submit the task itself"}
 	case set.total == 0:
 		return &PreviewError{ID: t.ID, Problem: "it has found no targets, so there is nothing to apply"}
 	case set.frozen, f.sample > 0:

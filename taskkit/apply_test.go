@@ -85,7 +85,7 @@ func submitSeats(t *testing.T, db *testdb.DB, frozen bool, seats []int, opts ...
 	t.Helper()
 	spec := seatSpec{Seats: seats}
 	if frozen {
-		spec, opts = seatSpec{}, append(opts, taskkit.Over(slices.Values(seats)))
+		spec, opts = seatSpec{}, append(opts, taskkit.WithTargets(slices.Values(seats)))
 	}
 	return submitted(t, db, applyKind(1, ""), spec, opts...)
 }
@@ -101,8 +101,8 @@ func TestApply(t *testing.T) {
 		owner, as, actor := uuid.New(), uuid.New(), uuid.New()
 		c, k := clientOf(db), applyKind(1, "")
 		x := &applier{bad: func(seat int) bool { return seat%100 == 7 }}
-		preview := submitSeats(t, db, frozen, seats, taskkit.Preview(), taskkit.OwnedBy(owner), taskkit.RunAs(as),
-			taskkit.WithPriority(taskkit.PriorityLow), taskkit.StopAfter("50"), taskkit.WithUniqueKey(fmt.Sprint("one of ", frozen)))
+		preview := submitSeats(t, db, frozen, seats, taskkit.WithPreview(), taskkit.OwnedBy(owner), taskkit.RunAs(as),
+			taskkit.WithPriority(taskkit.PriorityLow), taskkit.WithStopAfter("50"), taskkit.WithUniqueKey(fmt.Sprint("one of ", frozen)))
 		first := runSeats(t, db, k, x, preview)[0]
 		if len(x.taken) != 0 || first.Progress.Failed != 24 {
 			t.Fatalf("the preview took %d seats, with %+v", len(x.taken), first.Progress)
@@ -151,7 +151,7 @@ func TestApplyRefused(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		c := clientOf(db)
 		preview := func(n int, opts ...taskkit.SubmitOption) taskkit.ID {
-			return submitSeats(t, db, true, upTo(n), append(opts, taskkit.Preview())...)
+			return submitSeats(t, db, true, upTo(n), append(opts, taskkit.WithPreview())...)
 		}
 		waits := preview(5)
 		if _, err := c.Pause(t.Context(), waits, taskkit.WithReason("not today")); err != nil {
@@ -159,8 +159,8 @@ func TestApplyRefused(t *testing.T) {
 		}
 		task := submitSeats(t, db, true, upTo(5))
 		failing, stopped := preview(20, taskkit.WithReason("fails")), preview(20)
-		limit, share, kinds := preview(10, taskkit.StopAfter("2")), preview(20, taskkit.StopAfter("10%")), preview(10)
-		walk := submitted(t, db, applyKind(1, ""), seatSpec{}, taskkit.Preview())
+		limit, share, kinds := preview(10, taskkit.WithStopAfter("2")), preview(20, taskkit.WithStopAfter("10%")), preview(10)
+		walk := submitted(t, db, applyKind(1, ""), seatSpec{}, taskkit.WithPreview())
 		fine := preview(9)
 		x := &applier{
 			bad: func(seat int) bool { return seat%10 == 8 || seat%10 == 9 },
@@ -201,7 +201,7 @@ func TestApplyRefused(t *testing.T) {
 			t.Errorf("of no task: %v", err)
 		}
 		for name, o := range map[string]taskkit.SubmitOption{
-			"WithIdempotencyKey": taskkit.WithIdempotencyKey("another"), "Preview": taskkit.Preview(), "Over": taskkit.Over(slices.Values([]int{1})),
+			"WithIdempotencyKey": taskkit.WithIdempotencyKey("another"), "WithPreview": taskkit.WithPreview(), "WithTargets": taskkit.WithTargets(slices.Values([]int{1})),
 		} {
 			_, err := c.Apply(t.Context(), fine, o)
 			if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || option.Option != name {
@@ -221,7 +221,7 @@ func TestApplyAfterStopPolicy(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		c, k := clientOf(db), applyKind(1, "")
 		x := &applier{bad: func(seat int) bool { return seat >= 5 && seat < 10 }}
-		preview := submitSeats(t, db, true, upTo(100), taskkit.Preview(), taskkit.StopAfter("5"))
+		preview := submitSeats(t, db, true, upTo(100), taskkit.WithPreview(), taskkit.WithStopAfter("5"))
 		started(t, db, registered(k, x), quick(t, db))
 		until(t, "the preview is paused", func() bool {
 			task, err := c.Task(t.Context(), preview)
@@ -230,11 +230,11 @@ func TestApplyAfterStopPolicy(t *testing.T) {
 		if _, err := c.Apply(t.Context(), preview); !asPreviewError(err, "5 of 10 processed items have failed, and the limit is 5") {
 			t.Errorf("paused by its policy: %v", err)
 		}
-		if _, err := c.Resume(t.Context(), preview, taskkit.StopAfter("6")); err != nil {
+		if _, err := c.Resume(t.Context(), preview, taskkit.WithStopAfter("6")); err != nil {
 			t.Fatal(err)
 		}
 		ended(t, db, preview)
-		id, err := c.Apply(t.Context(), preview, taskkit.Canary(20), taskkit.WithApproval())
+		id, err := c.Apply(t.Context(), preview, taskkit.WithCanary(20), taskkit.WithApproval())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +257,7 @@ func TestApplyOutdated(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		c, one, two := clientOf(db), applyKind(1, ""), applyKind(2, "")
-		early, late, begun := submitSeats(t, db, true, upTo(30), taskkit.Preview()), submitSeats(t, db, false, upTo(30), taskkit.Preview()), submitSeats(t, db, true, upTo(30), taskkit.Preview())
+		early, late, begun := submitSeats(t, db, true, upTo(30), taskkit.WithPreview()), submitSeats(t, db, false, upTo(30), taskkit.WithPreview()), submitSeats(t, db, true, upTo(30), taskkit.WithPreview())
 		apply := func(preview taskkit.ID, opts ...taskkit.SubmitOption) taskkit.ID {
 			t.Helper()
 			id, err := c.Apply(t.Context(), preview, opts...)
@@ -271,7 +271,7 @@ func TestApplyOutdated(t *testing.T) {
 		for _, id := range []taskkit.ID{early, late, begun} {
 			ended(t, db, id)
 		}
-		goesOn := apply(begun, taskkit.Canary(10))
+		goesOn := apply(begun, taskkit.WithCanary(10))
 		until(t, "the first items are done", func() bool {
 			task, err := c.Task(t.Context(), goesOn)
 			return err == nil && task.Progress.Done == 10 && task.Control == taskkit.ControlPause && task.Status == taskkit.StatusQueued
@@ -304,7 +304,7 @@ func TestApplyOutdated(t *testing.T) {
 			t.Errorf("a task that has begun: %s with %+v", task.Status, task.Progress)
 		}
 		// A preview by new code of a spec that old code has submitted can be applied.
-		newer := submitSeats(t, db, false, upTo(30), taskkit.Preview())
+		newer := submitSeats(t, db, false, upTo(30), taskkit.WithPreview())
 		ended(t, db, newer)
 		if task := ended(t, db, apply(newer)); task.Status != taskkit.StatusCompleted || task.Progress.Done != 30 {
 			t.Errorf("previewed by new code: %s (%s) with %+v", task.Status, task.StatusDetail, task.Progress)
@@ -336,13 +336,13 @@ func TestApplyFoundTargets(t *testing.T) {
 		x := &finder{seats: func() int { return int(found.Load()) }}
 		c := clientOf(db)
 		defer started(t, db, registered(k, x), quick(t, db))()
-		empty := submitted(t, db, k, seatSpec{}, taskkit.Preview())
+		empty := submitted(t, db, k, seatSpec{}, taskkit.WithPreview())
 		ended(t, db, empty)
 		if _, err := c.Apply(t.Context(), empty); !asPreviewError(err, "nothing to apply") {
 			t.Errorf("a preview that has found nothing: %v", err)
 		}
 		found.Store(1500)
-		preview := submitted(t, db, k, seatSpec{}, taskkit.Preview())
+		preview := submitted(t, db, k, seatSpec{}, taskkit.WithPreview())
 		ended(t, db, preview)
 		found.Store(1600)
 		id, err := c.Apply(t.Context(), preview)

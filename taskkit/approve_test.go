@@ -39,7 +39,7 @@ func TestCanary(t *testing.T) {
 			"approval_too": {execute: func(ctx context.Context, b *numbersBatch) (taskkit.Next, error) { return touching(ctx, b, 7) }, options: []taskkit.SubmitOption{taskkit.WithApproval()}},
 		} {
 			k := badEvery("canary_"+name, "")
-			id := submitted(t, db, k, below(60), append(c.options, taskkit.Canary(23), taskkit.OwnedBy(owner))...)
+			id := submitted(t, db, k, below(60), append(c.options, taskkit.WithCanary(23), taskkit.OwnedBy(owner))...)
 			stop := started(t, db, registered(k, &funcs[numbersSpec, countState]{execute: c.execute}), unhurried(t, db))
 			task := paused(t, db, id)
 			if p := task.Progress; p.Processed() != 23 || p.Failed != 3 {
@@ -93,8 +93,8 @@ func TestWithApproval(t *testing.T) {
 		approval := []taskkit.SubmitOption{taskkit.OwnedBy(owner), taskkit.RunAs(runAs), taskkit.WithApproval()}
 		id := submitted(t, db, k, below(20), approval...)
 		stopped, deleted := submitted(t, db, k, below(20), approval...), submitted(t, db, k, below(20), approval...)
-		begun := submitted(t, db, k, below(20), taskkit.Canary(5))
-		canary := submitted(t, db, k, below(20), taskkit.Canary(20))
+		begun := submitted(t, db, k, below(20), taskkit.WithCanary(5))
+		canary := submitted(t, db, k, below(20), taskkit.WithCanary(20))
 		_, err := client.Pause(t.Context(), canary)
 		if err != nil {
 			t.Fatal(err)

@@ -33,7 +33,7 @@ type Batch[Spec, State any] struct {
 	// milliseconds, and the first one begins another. The executor cannot commit it.
 	// See [Batch.EntDriver] for an ent client that works in it.
 	Tx ExecQuerier
-	// Preview: the task is a preview, see [Preview]. What is written through Tx is
+	// Preview: the task is a preview, see [WithPreview]. What is written through Tx is
 	// rolled back; the executor must leave out every other effect, such as a mail.
 	Preview bool
 	// Segment is the part of the work that a bucket has, and builds the predicate for it. It
@@ -125,10 +125,10 @@ func (b *Batch[Spec, State]) Try(ctx context.Context, f func() error) error {
 	return b.runtime().Try(ctx, f)
 }
 
-// Key returns an idempotency key for an effect outside b.Tx. It is the same for
+// IdempotencyKey returns an idempotency key for an effect outside b.Tx. It is the same for
 // the same task and item, on every attempt and every worker. Items are identified as
 // by [Batch.Fail].
-func (b *Batch[Spec, State]) Key(item any) string {
+func (b *Batch[Spec, State]) IdempotencyKey(item any) string {
 	return uuid.NewSHA1(b.Task, []byte(itemkey.Encode(item))).String()
 }
 
@@ -139,19 +139,19 @@ func (b *Batch[Spec, State]) Advance(n int) { b.runtime().Advance(n) }
 // Total sets the number of items of the whole task, for progress.
 func (b *Batch[Spec, State]) Total(n int) { b.runtime().Total(n) }
 
-// Ending says why Abort or Report is called, so that an Abort can keep what the
+// EndReason says why Abort or Report is called, so that an Abort can keep what the
 // Report of a stopped task needs. It is [NotEnding] during Execute.
-func (b *Batch[Spec, State]) Ending() Ending { return Ending(b.runtime().Ending) }
+func (b *Batch[Spec, State]) EndReason() EndReason { return EndReason(b.runtime().Ending) }
 
-// Ending is why a task ends.
-type Ending string
+// EndReason is why a task ends.
+type EndReason string
 
 // The endings. A task that ends while no worker runs it has neither Abort nor
 // Report called.
 const (
-	NotEnding Ending = ""        // in Execute
-	EndDone   Ending = "done"    // Execute returned Done: Report
-	EndStop   Ending = "stopped" // it was stopped, what was done is kept: Abort, then Report
-	EndFailed Ending = "failed"  // FAILURE or ERROR: Abort
-	EndDelete Ending = "deleted" // the task and its result are being removed: Abort
+	NotEnding EndReason = ""        // in Execute
+	EndDone   EndReason = "done"    // Execute returned Done: Report
+	EndStop   EndReason = "stopped" // it was stopped, what was done is kept: Abort, then Report
+	EndFailed EndReason = "failed"  // FAILURE or ERROR: Abort
+	EndDelete EndReason = "deleted" // the task and its result are being removed: Abort
 )

@@ -13,7 +13,7 @@ import (
 	"taskkit.dev/taskkit/segment"
 )
 
-// DefaultBuckets is how many buckets of a task are open at once unless [MaxParallel] says
+// DefaultBuckets is how many buckets of a task are open at once unless [WithMaxParallel] says
 // otherwise. More are submitted when half of them have ended.
 const DefaultBuckets = 64
 

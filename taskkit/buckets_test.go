@@ -194,7 +194,7 @@ func TestWriteBuckets(t *testing.T) {
 	})
 }
 
-// MaxParallel bounds the buckets that are open at once, and can be changed meanwhile.
+// WithMaxParallel bounds the buckets that are open at once, and can be changed meanwhile.
 func TestMaxParallel(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
@@ -220,7 +220,7 @@ func TestMaxParallel(t *testing.T) {
 		c := quick(t, db)
 		c.Slots = 8
 		started(t, db, registered(k, x), c)
-		id := submitted(t, db, k, rowsSpec{Rows: 10, Buckets: 10}, taskkit.MaxParallel(2))
+		id := submitted(t, db, k, rowsSpec{Rows: 10, Buckets: 10}, taskkit.WithMaxParallel(2))
 		client := clientOf(db)
 		until(t, "two buckets run", func() bool { return now.Load() == 2 })
 		if n := len(childrenOf(t, db, id)); n != 2 {
@@ -253,19 +253,19 @@ func TestMaxParallel(t *testing.T) {
 		if _, err := client.SetMaxParallel(t.Context(), lone, 3); !errors.As(err, &option) {
 			t.Errorf("of a task without buckets: %v", err)
 		}
-		for _, o := range []taskkit.SubmitOption{taskkit.MaxParallel(3), taskkit.WithChildFailure(taskkit.PauseParent)} {
+		for _, o := range []taskkit.SubmitOption{taskkit.WithMaxParallel(3), taskkit.WithChildFailure(taskkit.PauseParent)} {
 			if _, err := taskkit.Submit(t.Context(), db.DB, plain, countSpec{}, taskkit.System(), taskkit.WithSchema(schemaOf(db)), o); !errors.As(err, &option) {
 				t.Errorf("an option of a kind without buckets: %v", err)
 			}
 		}
 		for range 20 { // the same of two is named each time
 			_, err := taskkit.Submit(t.Context(), db.DB, plain, countSpec{}, taskkit.System(), taskkit.WithSchema(schemaOf(db)),
-				taskkit.WithChildFailure(taskkit.PauseParent), taskkit.MaxParallel(3))
-			if !errors.As(err, &option) || option.Option != "MaxParallel" {
+				taskkit.WithChildFailure(taskkit.PauseParent), taskkit.WithMaxParallel(3))
+			if !errors.As(err, &option) || option.Option != "WithMaxParallel" {
 				t.Fatalf("two options of a kind without buckets: %v, want MaxParallel named", err)
 			}
 		}
-		for _, o := range []taskkit.SubmitOption{taskkit.MaxParallel(0), taskkit.WithChildFailure("explode")} {
+		for _, o := range []taskkit.SubmitOption{taskkit.WithMaxParallel(0), taskkit.WithChildFailure("explode")} {
 			if _, err := taskkit.Submit(t.Context(), db.DB, k, rowsSpec{}, taskkit.System(), taskkit.WithSchema(schemaOf(db)), o); !errors.As(err, &option) {
 				t.Errorf("a wrong option: %v", err)
 			}

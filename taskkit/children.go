@@ -10,9 +10,9 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// ChildOf submits the task as a child of the one whose batch submits it:
+// WithParent submits the task as a child of the one whose batch submits it:
 //
-//	taskkit.Submit(ctx, b.Tx, kind, spec, taskkit.ChildOf(b.Task))
+//	taskkit.Submit(ctx, b.Tx, kind, spec, taskkit.WithParent(b.Task))
 //
 // The handle must be b.Tx of that batch, so that the child exists if the batch is
 // committed, and the directive of the parent's kind needs the word children. Anything else
@@ -24,10 +24,10 @@ import (
 // to any depth. A child can be stopped, paused and resumed alone; until its parent
 // is complete it cannot be deleted alone, see [ChildNeededError]. A retry of a parent that has failed retries
 // its failed children, and those only.
-func ChildOf(parent ID) SubmitOption {
+func WithParent(parent ID) SubmitOption {
 	return submitOption(func(s *submission) {
 		if parent == uuid.Nil {
-			s.fail("ChildOf", "the zero id is no task: give it b.Task")
+			s.fail("WithParent", "the zero id is no task: give it b.Task")
 		}
 		s.NewTask.Parent, s.Options.Child = parent, &store.Child{Parent: parent}
 	})
@@ -42,11 +42,11 @@ func (s *submission) completeChild(tx Execer) error {
 	batch, ok := tx.(*session.LazyTx)
 	switch {
 	case !ok || batch.Task() != s.NewTask.Parent:
-		return &OptionError{"ChildOf", "a child is submitted in a batch of its parent and by its transaction: give Submit b.Tx, and ChildOf b.Task"}
+		return &OptionError{"WithParent", "a child is submitted in a batch of its parent and by its transaction: give Submit b.Tx, and WithParent b.Task"}
 	case s.Reference != "":
-		return &OptionError{"WithCoalescing", "used together with ChildOf: a child belongs to one parent, and cannot replace a waiting task"}
+		return &OptionError{"WithCoalescing", "used together with WithParent: a child belongs to one parent, and cannot replace a waiting task"}
 	case !batch.MayHaveChildren():
-		return &OptionError{"ChildOf", "tasks of the parent's kind have no children: add the word children to the directive of its executor, and run go generate"}
+		return &OptionError{"WithParent", "tasks of the parent's kind have no children: add the word children to the directive of its executor, and run go generate"}
 	}
 	if !s.owned {
 		s.Owner, s.owned = batch.Owner(), true
@@ -125,13 +125,13 @@ func WithChildFailure(f ChildFailure) SubmitOption {
 	})
 }
 
-// MaxParallel bounds how many buckets of the task are open at once, over all workers. It can be
+// WithMaxParallel bounds how many buckets of the task are open at once, over all workers. It can be
 // changed while the task runs, see [Client.SetMaxParallel]. Less than 1 is an *[OptionError],
 // and so is a kind without Segments. Defaults to [DefaultBuckets].
-func MaxParallel(n int) SubmitOption {
+func WithMaxParallel(n int) SubmitOption {
 	return submitOption(func(s *submission) {
 		if n < 1 {
-			s.fail("MaxParallel", fmt.Sprintf("%d: at least 1 bucket must be able to run", n))
+			s.fail("WithMaxParallel", fmt.Sprintf("%d: at least 1 bucket must be able to run", n))
 		}
 		s.Options.MaxParallel = n
 	})
@@ -144,13 +144,13 @@ func (k *Kind[Spec, State, Result]) checkChildren(s *submission) error {
 	var ofItems, ofBuckets string // the first option given that is for either
 	switch {
 	case o.Canary != 0:
-		ofItems = "Canary"
+		ofItems = "WithCanary"
 	case o.StopAfter != (lifecycle.StopPolicy{}):
-		ofItems = "StopAfter"
+		ofItems = "WithStopAfter"
 	}
 	switch {
 	case o.MaxParallel != 0:
-		ofBuckets = "MaxParallel"
+		ofBuckets = "WithMaxParallel"
 	case o.OnFailure != "":
 		ofBuckets = "WithChildFailure"
 	}

@@ -70,7 +70,7 @@ func TestStoppedBuckets(t *testing.T) {
 		k := rowsKind("stopped_rows")
 		started(t, db, registered(k, x), quick(t, db))
 		c := clientOf(db)
-		id := submitted(t, db, k, rowsSpec{Rows: 1000, Buckets: 10}, taskkit.MaxParallel(4))
+		id := submitted(t, db, k, rowsSpec{Rows: 1000, Buckets: 10}, taskkit.WithMaxParallel(4))
 		until(t, "a bucket is complete", func() bool {
 			n, err := c.CountChildren(t.Context(), id)
 			return err == nil && n.Completed == 1
@@ -92,7 +92,7 @@ func TestStoppedBuckets(t *testing.T) {
 				t.Errorf("its failed items retried: %v", err)
 			}
 		}
-		for _, o := range []taskkit.SubmitOption{taskkit.Canary(3), taskkit.StopAfter("1")} {
+		for _, o := range []taskkit.SubmitOption{taskkit.WithCanary(3), taskkit.WithStopAfter("1")} {
 			var option *taskkit.OptionError
 			if _, err := taskkit.Submit(t.Context(), db.DB, k, rowsSpec{}, taskkit.System(), taskkit.WithSchema(schemaOf(db)), o); !errors.As(err, &option) {
 				t.Errorf("an option that counts items of a task with buckets: %v", err)
@@ -161,7 +161,7 @@ func TestChildrenRolledBack(t *testing.T) {
 				return taskkit.Done, nil
 			}
 			submit := func() error {
-				_, err := taskkit.SubmitMany(ctx, b.Tx, child, make([]countSpec, 3), taskkit.ChildOf(b.Task), taskkit.WithSchema(schemaOf(db)))
+				_, err := taskkit.SubmitMany(ctx, b.Tx, child, make([]countSpec, 3), taskkit.WithParent(b.Task), taskkit.WithSchema(schemaOf(db)))
 				return err
 			}
 			if err := b.Try(ctx, func() error { return errors.Join(submit(), errPlanned) }); !errors.Is(err, errPlanned) {

@@ -55,7 +55,7 @@ func (f *family) execute(db *testdb.DB, failure taskkit.ChildFailure) func(conte
 		for i := range specs {
 			specs[i].Items = i + 1
 		}
-		_, err := taskkit.SubmitMany(ctx, b.Tx, f.child, specs, taskkit.ChildOf(b.Task), taskkit.WithSchema(schemaOf(db)))
+		_, err := taskkit.SubmitMany(ctx, b.Tx, f.child, specs, taskkit.WithParent(b.Task), taskkit.WithSchema(schemaOf(db)))
 		return taskkit.AwaitChildren(0).OnChildFailure(failure), err
 	}
 }
@@ -262,23 +262,23 @@ func TestChildOfRefused(t *testing.T) {
 		var refused error
 		var reg taskkit.Registry
 		taskkit.Register(&reg, parent, &funcs[familySpec, familyState]{execute: func(ctx context.Context, b *familyBatch) (taskkit.Next, error) {
-			_, refused = taskkit.Submit(ctx, b.Tx, child, countSpec{}, taskkit.ChildOf(b.Task), taskkit.WithSchema(schemaOf(db)))
+			_, refused = taskkit.Submit(ctx, b.Tx, child, countSpec{}, taskkit.WithParent(b.Task), taskkit.WithSchema(schemaOf(db)))
 			return taskkit.Done, nil
 		}})
 		careless := familyKind("careless")
 		taskkit.Register(&reg, careless, &funcs[familySpec, familyState]{execute: func(ctx context.Context, b *familyBatch) (taskkit.Next, error) {
-			_, err := taskkit.Submit(ctx, b.Tx, child, countSpec{}, taskkit.ChildOf(b.Task), taskkit.WithSchema(schemaOf(db)))
+			_, err := taskkit.Submit(ctx, b.Tx, child, countSpec{}, taskkit.WithParent(b.Task), taskkit.WithSchema(schemaOf(db)))
 			return taskkit.Done, err
 		}})
 		started(t, db, &reg, quick(t, db))
 		id := submitted(t, db, parent, familySpec{})
 		ended(t, db, id)
 		var option *taskkit.OptionError
-		if !errors.As(refused, &option) || option.Option != "ChildOf" {
+		if !errors.As(refused, &option) || option.Option != "WithParent" {
 			t.Errorf("a child of a kind without the word: %v", refused)
 		}
-		_, err := taskkit.Submit(t.Context(), db.DB, child, countSpec{}, taskkit.System(), taskkit.ChildOf(id), taskkit.WithSchema(schemaOf(db)))
-		if option = nil; !errors.As(err, &option) || option.Option != "ChildOf" {
+		_, err := taskkit.Submit(t.Context(), db.DB, child, countSpec{}, taskkit.System(), taskkit.WithParent(id), taskkit.WithSchema(schemaOf(db)))
+		if option = nil; !errors.As(err, &option) || option.Option != "WithParent" {
 			t.Errorf("a child outside of a batch: %v", err)
 		}
 		task := ended(t, db, submitted(t, db, careless, familySpec{}))

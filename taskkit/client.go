@@ -98,7 +98,7 @@ type Filter struct {
 	Code      string // of the error, such as "database"
 	Parent    ID
 	Follows   ID   // the task that they were made from, see Task.Follows
-	Previews  bool // only previews, see [Preview]
+	Previews  bool // only previews, see [WithPreview]
 	// EndedFor: only tasks that ended longer ago, by the database's clock.
 	EndedFor time.Duration
 	// Before selects only tasks older than this one, by id. For the next page

@@ -13,7 +13,7 @@ import (
 	"taskkit.dev/taskkit/segment"
 )
 
-// Child is a child of a task: a bucket, a stage, or what a batch has submitted with [ChildOf].
+// Child is a child of a task: a bucket, a stage, or what a batch has submitted with [WithParent].
 type Child struct {
 	ID           ID              `json:"id"`
 	Kind         string          `json:"kind"`
@@ -104,7 +104,7 @@ func countChildren(ctx context.Context, op store.Client, parent ID) (*ChildCount
 	return made, nil
 }
 
-// SetMaxParallel changes how many buckets of a task are open at once, see [MaxParallel]. More
+// SetMaxParallel changes how many buckets of a task are open at once, see [WithMaxParallel]. More
 // begin at once; fewer take effect as buckets end. It returns an *[OptionError] for less
 // than 1 and for a task without buckets, and a *[StateError] when the task has ended or is to
 // end.

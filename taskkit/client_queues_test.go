@@ -81,7 +81,7 @@ func TestPauseQueueRefused(t *testing.T) {
 		"no name":  taskops.New(c).PauseQueue(t.Context(), ""),
 		"NUL":      taskops.New(c).ResumeQueue(t.Context(), "a\x00"),
 		"skip":     taskops.New(c).PauseQueue(t.Context(), "a", taskkit.WithSkip()),
-		"no limit": taskops.New(c).ResumeQueue(t.Context(), "a", taskkit.StopAfter("5")),
+		"no limit": taskops.New(c).ResumeQueue(t.Context(), "a", taskkit.WithStopAfter("5")),
 	} {
 		if _, ok := errors.AsType[*taskkit.OptionError](err); !ok {
 			t.Errorf("%s: %v, want an OptionError", what, err)

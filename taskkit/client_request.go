@@ -12,7 +12,7 @@ import (
 
 // A RequestOption says who requests something of a task and why, which is kept in
 // the task's events, or how. Only this package implements it; see [WithActor],
-// [WithReason], [WithSkip] and [StopAfter].
+// [WithReason], [WithSkip] and [WithStopAfter].
 type RequestOption interface{ applyRequest(r *requestOptions) }
 
 // requestOptions collects the options of one request.
@@ -39,7 +39,7 @@ func (c *Client) Pause(ctx context.Context, id ID, opts ...RequestOption) (*Task
 
 // Resume lets a paused task continue. It returns a *[StateError] when the task is
 // not paused, when it waits for [Client.Approve], and when it has reached its stop policy:
-// then pass a higher limit with it, see [StopAfter].
+// then pass a higher limit with it, see [WithStopAfter].
 func (c *Client) Resume(ctx context.Context, id ID, opts ...RequestOption) (*Task, error) {
 	return c.request(ctx, id, lifecycle.ActResume, opts)
 }
@@ -112,7 +112,7 @@ func (c *Client) send(ctx context.Context, id ID, r store.Request) (*Task, error
 		case err != nil:
 			return nil, c.public(ctx, err)
 		case buckets:
-			return nil, &OptionError{"StopAfter", fmt.Sprintf("task %s has buckets, and a limit counts the items of one task: give it to a bucket, or set stopafter= in the directive, which holds for each", id)}
+			return nil, &OptionError{"WithStopAfter", fmt.Sprintf("task %s has buckets, and a limit counts the items of one task: give it to a bucket, or set stopafter= in the directive, which holds for each", id)}
 		}
 	}
 	t, err := op.Request(ctx, id, r)

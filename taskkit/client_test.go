@@ -264,11 +264,11 @@ func TestClientRunningTask(t *testing.T) {
 				return taskkit.More, nil
 			}},
 			abort: func(_ context.Context, b *countBatch) error {
-				endings <- fmt.Sprint("abort ", b.Ending(), " at ", b.State.Next)
+				endings <- fmt.Sprint("abort ", b.EndReason(), " at ", b.State.Next)
 				return nil
 			},
 			report: func(_ context.Context, b *countBatch) (string, error) {
-				endings <- fmt.Sprint("report ", b.Ending(), " at ", b.State.Next)
+				endings <- fmt.Sprint("report ", b.EndReason(), " at ", b.State.Next)
 				return "so far", nil
 			},
 		}

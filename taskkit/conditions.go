@@ -12,10 +12,10 @@ import (
 )
 
 // A StopAfterOption is an option of [Submit] and of the requests of a [Client] that let a
-// task go on. See [StopAfter].
+// task go on. See [WithStopAfter].
 type StopAfterOption struct{ limit string }
 
-// StopAfter is a stop policy: the task pauses when too many of its items have failed. The
+// WithStopAfter is a stop policy: the task pauses when too many of its items have failed. The
 // limit is a number of failed items from 1, such as "100", or a share of the processed
 // items from "1%" to "100%", with up to two decimals, which counts from 20 processed items
 // on. Anything else is an *[OptionError]. It goes before the stop policy that the kind's
@@ -29,7 +29,7 @@ type StopAfterOption struct{ limit string }
 //
 // It cannot be used with [WithCoalescing], nor for a task with buckets: the limit counts the items of
 // one task, and theirs are those of the buckets.
-func StopAfter(limit string) StopAfterOption { return StopAfterOption{limit} }
+func WithStopAfter(limit string) StopAfterOption { return StopAfterOption{limit} }
 
 func (o StopAfterOption) applySubmit(s *submission) {
 	p, err := parseStopAfter(o.limit)
@@ -51,30 +51,30 @@ func (o StopAfterOption) applyRequest(r *requestOptions) {
 func parseStopAfter(limit string) (lifecycle.StopPolicy, error) {
 	p, err := lifecycle.ParseStopPolicy(limit)
 	if err != nil {
-		return p, &OptionError{"StopAfter", err.Error()}
+		return p, &OptionError{"WithStopAfter", err.Error()}
 	}
 	return p, nil
 }
 
-// Canary pauses the task after its first n items, until somebody approves the rest with
+// WithCanary pauses the task after its first n items, until somebody approves the rest with
 // [Client.Approve]. [Batch.Limit] is bounded, so that these are exactly n where the
 // executor takes its items with [Take]; an executor that takes more than b.Limit is paused
 // after the batch, and one that counts nothing is never paused. [Client.Items] lists what
-// became of them. A task that is done by then simply ends. With [Sample] they are items of
+// became of them. A task that is done by then simply ends. With [WithSample] they are items of
 // all parts of the set.
 //
 // It is an *[OptionError] below 1 and with [WithCoalescing].
-func Canary(n int) SubmitOption {
+func WithCanary(n int) SubmitOption {
 	return submitOption(func(s *submission) {
 		if n < 1 {
-			s.fail("Canary", fmt.Sprintf("%d items: give it 1 at least", n))
+			s.fail("WithCanary", fmt.Sprintf("%d items: give it 1 at least", n))
 		}
 		s.Options.Canary = int64(n)
 	})
 }
 
 // WithApproval makes the approval of the task one by a second person: neither the owner nor
-// the person as whom the task runs can give it. Without [Canary] the task waits for it
+// the person as whom the task runs can give it. Without [WithCanary] the task waits for it
 // before its first batch. It is an *[OptionError] with [WithCoalescing].
 func WithApproval() SubmitOption {
 	return submitOption(func(s *submission) { s.Options.Approval = true })
@@ -88,8 +88,8 @@ func (s *submission) checkConditions() error {
 	return &OptionError{"WithCoalescing", "used together with StopAfter, Canary or WithApproval: a waiting task with these cannot be replaced"}
 }
 
-// Approve lets a task go on that waits for approval, see [Canary] and [WithApproval]. It
-// needs [WithActor], and takes [StopAfter] as [Client.Resume] does. It returns a
+// Approve lets a task go on that waits for approval, see [WithCanary] and [WithApproval]. It
+// needs [WithActor], and takes [WithStopAfter] as [Client.Resume] does. It returns a
 // *[StateError] when the task does not wait for approval, when the actor must not approve
 // it, and when the task has also reached its stop policy.
 func (c *Client) Approve(ctx context.Context, id ID, opts ...RequestOption) (*Task, error) {
@@ -97,12 +97,12 @@ func (c *Client) Approve(ctx context.Context, id ID, opts ...RequestOption) (*Ta
 }
 
 // StopAfter changes the stop policy of a task that has not ended, see the option
-// [StopAfter]. A running task sees it with its next checkpoint. If the task has
+// [WithStopAfter]. A running task sees it with its next checkpoint. If the task has
 // already reached it, it is paused. A task that is paused stays so: see [Client.Resume]. It
 // returns an *[OptionError] for a limit that is none and for a task with buckets, whose items are
 // those of the buckets, and a *[StateError] when the task has ended or is to end.
 func (c *Client) StopAfter(ctx context.Context, id ID, limit string, opts ...RequestOption) (*Task, error) {
-	return c.request(ctx, id, lifecycle.ActLimit, append(slices.Clip(opts), StopAfter(limit)))
+	return c.request(ctx, id, lifecycle.ActLimit, append(slices.Clip(opts), WithStopAfter(limit)))
 }
 
 // check returns what is wrong with the options of a request.
@@ -118,7 +118,7 @@ func (r *requestOptions) check() error {
 	case lifecycle.ActResume, lifecycle.ActLimit:
 	case lifecycle.ActStop, lifecycle.ActPause, lifecycle.ActRetry, lifecycle.ActDelete:
 		if r.StopAfter != (lifecycle.StopPolicy{}) {
-			return &OptionError{"StopAfter", "only Resume, Approve and Client.StopAfter can change the limit"}
+			return &OptionError{"WithStopAfter", "only Resume, Approve and Client.StopAfter can change the limit"}
 		}
 	}
 	return nil

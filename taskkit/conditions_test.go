@@ -93,11 +93,11 @@ func TestStopAfterPauses(t *testing.T) {
 			execute func(context.Context, *numbersBatch) (taskkit.Next, error)
 			untold  bool // the executor touches nothing
 		}{
-			"by_number":  {options: []taskkit.SubmitOption{taskkit.StopAfter("3")}},
-			"by_share":   {options: []taskkit.SubmitOption{taskkit.StopAfter("12.5%")}},
+			"by_number":  {options: []taskkit.SubmitOption{taskkit.WithStopAfter("3")}},
+			"by_share":   {options: []taskkit.SubmitOption{taskkit.WithStopAfter("12.5%")}},
 			"by_kind":    {kind: "3"},
-			"before_own": {kind: "1", options: []taskkit.SubmitOption{taskkit.StopAfter("3")}},
-			"with_total": {options: []taskkit.SubmitOption{taskkit.StopAfter("3"), taskkit.WithTotal(100)}},
+			"before_own": {kind: "1", options: []taskkit.SubmitOption{taskkit.WithStopAfter("3")}},
+			"with_total": {options: []taskkit.SubmitOption{taskkit.WithStopAfter("3"), taskkit.WithTotal(100)}},
 			"without_statement": {kind: "3", untold: true, execute: func(_ context.Context, b *numbersBatch) (taskkit.Next, error) {
 				items, next := taskkit.Take(b, b.Spec.Numbers)
 				for _, i := range items {
@@ -149,9 +149,9 @@ func TestStopAfterPauses(t *testing.T) {
 			}
 			_, err := client.Resume(t.Context(), id, taskkit.WithActor(person))
 			refusedState(t, err, why)
-			_, err = client.Resume(t.Context(), id, taskkit.StopAfter("2"))
+			_, err = client.Resume(t.Context(), id, taskkit.WithStopAfter("2"))
 			refusedState(t, err, "and the limit is 2: set a higher limit with the same request")
-			if _, err := client.Resume(t.Context(), id, taskkit.WithActor(person), taskkit.StopAfter("90%"), taskkit.WithReason("known")); err != nil {
+			if _, err := client.Resume(t.Context(), id, taskkit.WithActor(person), taskkit.WithStopAfter("90%"), taskkit.WithReason("known")); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			task = ended(t, db, id)
@@ -183,8 +183,8 @@ func TestStopAfterIsForgottenAtTheEnd(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		k := badEvery("numbers_done", "")
-		id := submitted(t, db, k, below(10), taskkit.StopAfter("1"), taskkit.Canary(5), taskkit.WithUniqueKey("u"))
-		few := submitted(t, db, k, below(10), taskkit.StopAfter("2"))
+		id := submitted(t, db, k, below(10), taskkit.WithStopAfter("1"), taskkit.WithCanary(5), taskkit.WithUniqueKey("u"))
+		few := submitted(t, db, k, below(10), taskkit.WithStopAfter("2"))
 		started(t, db, registered(k, &funcs[numbersSpec, countState]{execute: func(ctx context.Context, b *numbersBatch) (taskkit.Next, error) {
 			return touching(ctx, b, 5)
 		}}), unhurried(t, db))
@@ -198,7 +198,7 @@ func TestStopAfterIsForgottenAtTheEnd(t *testing.T) {
 		}
 		_, err := clientOf(db).Approve(t.Context(), id, taskkit.WithActor(uuid.Max))
 		refusedState(t, err, "set a higher limit with the same request")
-		if _, err := clientOf(db).Approve(t.Context(), id, taskkit.WithActor(uuid.Max), taskkit.StopAfter("3")); err != nil {
+		if _, err := clientOf(db).Approve(t.Context(), id, taskkit.WithActor(uuid.Max), taskkit.WithStopAfter("3")); err != nil {
 			t.Fatal(err)
 		}
 		if task := ended(t, db, id); task.Status != taskkit.StatusCompleted {
@@ -281,7 +281,7 @@ func TestStopAfterWhileRunning(t *testing.T) {
 		}
 		for _, bad := range []string{"", "0", "101%", "many"} {
 			_, err := client.StopAfter(t.Context(), id, bad)
-			if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || option.Option != "StopAfter" {
+			if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || option.Option != "WithStopAfter" {
 				t.Errorf("limit %q: %v, want an *OptionError", bad, err)
 			}
 		}
@@ -300,9 +300,9 @@ func TestConditionsOptionsRefused(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := badEvery("numbers_refused", "")
 		for name, options := range map[string][]taskkit.SubmitOption{
-			"StopAfter":      {taskkit.StopAfter("0.5%")},
-			"Canary":         {taskkit.Canary(0)},
-			"WithCoalescing": {taskkit.Canary(1), taskkit.WithCoalescing("r")},
+			"WithStopAfter":      {taskkit.WithStopAfter("0.5%")},
+			"WithCanary":         {taskkit.WithCanary(0)},
+			"WithCoalescing": {taskkit.WithCanary(1), taskkit.WithCoalescing("r")},
 		} {
 			_, err := taskkit.Submit(t.Context(), db.DB, k, below(1), append(options, taskkit.System(), taskkit.WithSchema(schemaOf(db)))...)
 			if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || option.Option != name {
@@ -315,8 +315,8 @@ func TestConditionsOptionsRefused(t *testing.T) {
 		if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || option.Option != "WithActor" {
 			t.Errorf("approved by nobody: %v, want an *OptionError", err)
 		}
-		_, err = client.Pause(t.Context(), id, taskkit.StopAfter("5"))
-		if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || option.Option != "StopAfter" {
+		_, err = client.Pause(t.Context(), id, taskkit.WithStopAfter("5"))
+		if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || option.Option != "WithStopAfter" {
 			t.Errorf("paused with a limit: %v, want an *OptionError", err)
 		}
 		all, err := client.Tasks(t.Context(), taskkit.Filter{})
@@ -338,12 +338,12 @@ func TestStopAfterCountsPoison(t *testing.T) {
 			names[i] = fmt.Sprint(i)
 		}
 		names = slices.Insert(names, at, "poison")
-		id := submitted(t, db, skippingOver, namesSpec{}, taskkit.Over(slices.Values(names)), taskkit.StopAfter("1"))
+		id := submitted(t, db, skippingOver, namesSpec{}, taskkit.WithTargets(slices.Values(names)), taskkit.WithStopAfter("1"))
 		defer keepAlive(t, db, workerArgs{Name: "w"})()
 		if task := paused(t, db, id); task.Progress.Failed != 1 || task.Progress.Processed() != at+1 {
 			t.Errorf("paused at %+v", task.Progress)
 		}
-		if _, err := clientOf(db).Resume(t.Context(), id, taskkit.StopAfter("2")); err != nil {
+		if _, err := clientOf(db).Resume(t.Context(), id, taskkit.WithStopAfter("2")); err != nil {
 			t.Fatal(err)
 		}
 		if task := ended(t, db, id); task.Status != taskkit.StatusCompleted || task.Progress.Done != n {

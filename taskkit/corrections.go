@@ -28,7 +28,7 @@ type Correction struct {
 // corrections must be those of all failed items, in the order of [Client.Items]; use
 // [CorrectionsFromCSV] for a file that was written from these. They are read once and
 // compared with the items while the new task is stored, so that neither is in memory as
-// a whole. Of corrected items, duplicates are left out, as [Over] does: up to
+// a whole. Of corrected items, duplicates are left out, as [WithTargets] does: up to
 // [MaxUnorderedTargets] may come in any order, and each may have [MaxTargetSize].
 //
 // A corrected item is JSON of the same type as the item was: a string, a number, a bool,

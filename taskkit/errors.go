@@ -151,7 +151,7 @@ type OptionError struct{ Option, Problem string }
 
 func (e *OptionError) Error() string { return fmt.Sprintf("taskkit: %s: %s", e.Option, e.Problem) }
 
-// TargetsError: a set of targets given to [Over] cannot be stored.
+// TargetsError: a set of targets given to [WithTargets] cannot be stored.
 type TargetsError struct {
 	Problem string
 	// Keys are the targets that it is about, as JSON, and Positions where they came in
@@ -160,7 +160,7 @@ type TargetsError struct {
 	Positions []int
 }
 
-func (e *TargetsError) Error() string { return "taskkit: Over: " + e.Problem }
+func (e *TargetsError) Error() string { return "taskkit: WithTargets: " + e.Problem }
 
 // DuplicateError: a task with the same unique key or idempotency key exists.
 // The caller's transaction remains usable and may commit without the task.
@@ -248,7 +248,7 @@ const (
 	ConditionNeedsApproval     Condition = "needs approval"      // it waits for an approval, see [Client.Approve]
 	ConditionNeedsNoApproval   Condition = "needs no approval"   // it waits for a resume, see [Client.Resume]
 	ConditionNeedsSecondPerson Condition = "needs second person" // see [WithApproval]
-	ConditionLimitReached      Condition = "limit reached"       // of failed items, see [StopAfter]
+	ConditionLimitReached      Condition = "limit reached"       // of failed items, see [WithStopAfter]
 )
 
 func (e *StateError) Error() string {

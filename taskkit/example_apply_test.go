@@ -17,7 +17,7 @@ func ExampleClient_Apply() {
 	c := taskkit.NewClient(db)
 	var r taskkit.Registry
 	taskkit.Register(&r, fineKind, fineExecutor{})
-	preview, err := taskkit.Submit(ctx, db, fineKind, fineSpec{People: []string{"Ada", "Kurt"}}, taskkit.System(), taskkit.Preview())
+	preview, err := taskkit.Submit(ctx, db, fineKind, fineSpec{People: []string{"Ada", "Kurt"}}, taskkit.System(), taskkit.WithPreview())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -38,7 +38,7 @@ func ExampleClient_Apply() {
 }
 
 // A preview that would change too much cannot be applied.
-func ExampleMaxChanges() {
+func ExampleWithMaxChanges() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	_, _ = db.Exec(`CREATE TABLE account (person text, balance integer)`)
@@ -46,7 +46,7 @@ func ExampleMaxChanges() {
 	var r taskkit.Registry
 	taskkit.Register(&r, fineKind, fineExecutor{})
 	preview, err := taskkit.Submit(ctx, db, fineKind, fineSpec{People: []string{"Ada", "Kurt"}}, taskkit.System(),
-		taskkit.Preview(), taskkit.MaxChanges("account", "update", 1))
+		taskkit.WithPreview(), taskkit.WithMaxChanges("account", "update", 1))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -102,12 +102,12 @@ func ExampleBatch_Try() {
 }
 
 // The key of an item is the same on every attempt, so a receiver can ignore repetitions.
-func ExampleBatch_Key() {
+func ExampleBatch_IdempotencyKey() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	keys := make(map[string]bool)
 	r := greeting(func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
-		keys[b.Key("Ada")] = true
+		keys[b.IdempotencyKey("Ada")] = true
 		if b.Attempt == 1 {
 			return taskkit.More, errors.New("the line went dead")
 		}

@@ -43,12 +43,12 @@ func (courierExecutor) Execute(ctx context.Context, b *courierBatch) (taskkit.Ne
 	for i, name := range b.Spec.Routes {
 		routes[i].Name = name
 	}
-	_, err := taskkit.SubmitMany(ctx, b.Tx, routeKind, routes, taskkit.ChildOf(b.Task))
+	_, err := taskkit.SubmitMany(ctx, b.Tx, routeKind, routes, taskkit.WithParent(b.Task))
 	return taskkit.AwaitChildren(0), err
 }
 
 // A task submits children in a batch, and goes on when they have ended.
-func ExampleChildOf() {
+func ExampleWithParent() {
 	db := exampleDB()
 	defer db.Close()
 	var reg taskkit.Registry
@@ -101,13 +101,13 @@ func (readingExecutor) Report(_ context.Context, b *readingBatch) (string, error
 }
 
 // A task is done in buckets, at most four of them at once.
-func ExampleMaxParallel() {
+func ExampleWithMaxParallel() {
 	db := exampleDB()
 	defer db.Close()
 	var reg taskkit.Registry
 	taskkit.Register(&reg, readingKind, readingExecutor{})
 	ctx := context.Background()
-	id, err := taskkit.Submit(ctx, db, readingKind, readingSpec{Sensors: 10_000}, taskkit.System(), taskkit.MaxParallel(4))
+	id, err := taskkit.Submit(ctx, db, readingKind, readingSpec{Sensors: 10_000}, taskkit.System(), taskkit.WithMaxParallel(4))
 	if err != nil {
 		fmt.Println(err)
 		return

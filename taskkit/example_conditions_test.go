@@ -49,12 +49,12 @@ func failingGreetings() *taskkit.Registry {
 }
 
 // The task pauses as soon as two people are unknown. It is resumed with a higher limit.
-func ExampleStopAfter() {
+func ExampleWithStopAfter() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	r, client := failingGreetings(), taskkit.NewClient(db)
 	people := greetSpec{People: []string{"?", "??", "Ada", "Kurt"}}
-	id, err := taskkit.Submit(ctx, db, greetKind, people, taskkit.System(), taskkit.StopAfter("2"))
+	id, err := taskkit.Submit(ctx, db, greetKind, people, taskkit.System(), taskkit.WithStopAfter("2"))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -63,7 +63,7 @@ func ExampleStopAfter() {
 	_, err = client.Resume(ctx, id)
 	var state *taskkit.StateError
 	fmt.Println("refused:", errors.As(err, &state))
-	_, err = client.Resume(ctx, id, taskkit.StopAfter("3"))
+	_, err = client.Resume(ctx, id, taskkit.WithStopAfter("3"))
 	fmt.Println(err, runToEnd(db, r, id, taskkit.Config{}).Status)
 	// Output:
 	// 2 of 2 processed items have failed, and the limit is 2
@@ -85,12 +85,12 @@ func ExampleClient_StopAfter() {
 
 // The task pauses after one person. Somebody reads what became of that one, and approves
 // the rest.
-func ExampleCanary() {
+func ExampleWithCanary() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	r, client := failingGreetings(), taskkit.NewClient(db)
 	people := greetSpec{People: []string{"?", "Ada", "Kurt"}}
-	id, _ := taskkit.Submit(ctx, db, greetKind, people, taskkit.System(), taskkit.Canary(1))
+	id, _ := taskkit.Submit(ctx, db, greetKind, people, taskkit.System(), taskkit.WithCanary(1))
 	task := runToPause(db, r, id)
 	fmt.Println(task.Progress.Processed(), task.ControlReason)
 	for item, err := range client.Items(ctx, id, taskkit.OutcomeFailed) {

@@ -13,7 +13,7 @@ type tidy struct{ greeter }
 
 // Abort implements [taskkit.Aborter].
 func (tidy) Abort(_ context.Context, b *greetBatch) error {
-	fmt.Println("abort:", b.Ending())
+	fmt.Println("abort:", b.EndReason())
 	return nil
 }
 

@@ -77,7 +77,7 @@ func ExampleClient_Continue() {
 	})
 	var r taskkit.Registry
 	taskkit.Register(&r, kind, x)
-	id, err := taskkit.Submit(ctx, db, kind, courseSpec{Program: "math"}, taskkit.System(), taskkit.Over(slices.Values([]int{2, 4, 6, 8})))
+	id, err := taskkit.Submit(ctx, db, kind, courseSpec{Program: "math"}, taskkit.System(), taskkit.WithTargets(slices.Values([]int{2, 4, 6, 8})))
 	if err != nil {
 		fmt.Println(err)
 		return

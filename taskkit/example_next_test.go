@@ -26,12 +26,12 @@ func (x *inviter) Execute(ctx context.Context, b *greetBatch) (taskkit.Next, err
 		return next, nil
 	}
 	friends := greetSpec{People: []string{"Emmy", "Rosa"}}
-	_, err := x.SubmitGreeting(ctx, b.Tx, friends, taskkit.OwnedBy(b.Owner), taskkit.Follows(b.Task))
+	_, err := x.SubmitGreeting(ctx, b.Tx, friends, taskkit.OwnedBy(b.Owner), taskkit.WithPredecessor(b.Task))
 	return next, err
 }
 
 // An executor submits the task that follows its own.
-func ExampleFollows_executor() {
+func ExampleWithPredecessor_executor() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	inviteKind := taskkit.NewKind(taskkind.Definition[greetSpec, greetState, struct{}]{

@@ -119,7 +119,7 @@ func ExampleWithQueue() {
 }
 
 // A task that a batch of another submits names that one.
-func ExampleFollows() {
+func ExampleWithPredecessor() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	r := greeting(func(ctx context.Context, b *greetBatch) (taskkit.Next, error) {
@@ -127,7 +127,7 @@ func ExampleFollows() {
 			return taskkit.Done, nil
 		}
 		// In the transaction of the batch: it exists if the batch commits.
-		_, err := taskkit.Submit(ctx, b.Tx, greetKind, nobody, taskkit.Follows(b.Task), taskkit.OwnedBy(b.Owner))
+		_, err := taskkit.Submit(ctx, b.Tx, greetKind, nobody, taskkit.WithPredecessor(b.Task), taskkit.OwnedBy(b.Owner))
 		return taskkit.Done, err
 	})
 	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}}, taskkit.System())

@@ -31,14 +31,14 @@ func (courseExecutor) Execute(_ context.Context, b *taskkit.Batch[courseSpec, st
 
 // A task over a frozen set, which may be of any length. The executor is the same as for
 // a list in the spec.
-func ExampleOver() {
+func ExampleWithTargets() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	students := []int{7, 3, 9, 3}
 	person := taskkit.SystemOwner
 
 	id, err := taskkit.Submit(ctx, db, courseKind, courseSpec{Program: "math"},
-		taskkit.OwnedBy(person), taskkit.Over(slices.Values(students)))
+		taskkit.OwnedBy(person), taskkit.WithTargets(slices.Values(students)))
 	if err != nil {
 		fmt.Println(err)
 		return

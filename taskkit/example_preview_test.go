@@ -30,7 +30,7 @@ func (fineExecutor) Execute(ctx context.Context, b *taskkit.Batch[fineSpec, stru
 }
 
 // A preview shows what a task would change, and changes nothing.
-func ExamplePreview() {
+func ExampleWithPreview() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	_, _ = db.Exec(`CREATE TABLE account (person text, balance integer)`)
@@ -38,7 +38,7 @@ func ExamplePreview() {
 	var r taskkit.Registry
 	taskkit.Register(&r, fineKind, fineExecutor{})
 	people := []string{"Ada", "Kurt"}
-	id, err := taskkit.Submit(ctx, db, fineKind, fineSpec{People: people}, taskkit.System(), taskkit.Preview())
+	id, err := taskkit.Submit(ctx, db, fineKind, fineSpec{People: people}, taskkit.System(), taskkit.WithPreview())
 	if err != nil {
 		fmt.Println(err)
 		return

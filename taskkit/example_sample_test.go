@@ -9,15 +9,15 @@ import (
 )
 
 // A canary that sees items of all parts of the set.
-func ExampleSample() {
+func ExampleWithSample() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	c := taskkit.NewClient(db)
 	var r taskkit.Registry
 	taskkit.Register(&r, courseKind, &enroller{})
 	id, err := taskkit.Submit(ctx, db, courseKind, courseSpec{Program: "math"}, taskkit.System(),
-		taskkit.Over(slices.Values([]int{11, 12, 13, 21, 22, 23, 31, 32, 33})),
-		taskkit.Canary(3), taskkit.Sample(3))
+		taskkit.WithTargets(slices.Values([]int{11, 12, 13, 21, 22, 23, 31, 32, 33})),
+		taskkit.WithCanary(3), taskkit.WithSample(3))
 	if err != nil {
 		fmt.Println(err)
 		return

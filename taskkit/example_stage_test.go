@@ -26,7 +26,7 @@ type termExecutor struct {
 func (x *termExecutor) Stages(_ context.Context, b *termBatch) ([]taskkit.Stage, error) {
 	return []taskkit.Stage{
 		taskkit.NewStage("bill", x.Bill, billSpec{City: b.Spec.City}),
-		taskkit.NewStage("try_fines", x.Fine, fineSpec{People: b.Spec.People}, taskkit.Preview()).After(),
+		taskkit.NewStage("try_fines", x.Fine, fineSpec{People: b.Spec.People}, taskkit.WithPreview()).After(),
 		taskkit.NewStage("fine", x.Fine, fineSpec{People: b.Spec.People}).After("bill", "try_fines"),
 	}, nil
 }

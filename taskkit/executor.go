@@ -28,7 +28,7 @@ type Executor[Spec, State any] interface {
 
 // Aborter is an [Executor] that cleans up when a task ends without being done:
 // after a permanent error, when its attempts are used up, and on a stop or a
-// delete. b.Ending says which. Its writes through b.Tx are committed together
+// delete. b.EndReason says which. Its writes through b.Tx are committed together
 // with the task's end; changes to b.State are not kept. On a stop it is called
 // before Report.
 //
@@ -50,7 +50,7 @@ type Reporter[Spec, State, Result any] interface {
 // targets=FIELD, and Target is the type of its elements.
 //
 // Targets is called, batch by batch, for a task that is submitted with an empty list and
-// without [Over]; the [Definition] says so with [TargetsFoundIn]. It returns the next
+// without [WithTargets]; the [Definition] says so with [TargetsFoundIn]. It returns the next
 // targets, about b.Limit of them, and [Done] with the last. What it returned is stored
 // beside the task, in the transaction in which b.State and what it wrote through b.Tx are
 // committed. So b.State keeps how far the search is, such as the last id of a query, and a
@@ -58,7 +58,7 @@ type Reporter[Spec, State, Result any] interface {
 //
 // When Targets has returned Done the set never changes again, b.State is its zero value,
 // and Execute is called, whose [Take] returns the targets. Without any target the task is
-// complete, and Execute is not called. The rules for the set are those of Over.
+// complete, and Execute is not called. The rules for the set are those of WithTargets.
 //
 // Errors, [More], [Later] and the end of the context mean what they mean for Execute.
 // Targets processes no items: a batch that calls Take, Fail, Skip, Defer, Advance or Total

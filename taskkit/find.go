@@ -16,7 +16,7 @@ import (
 )
 
 // TargetsFoundIn is [taskkind.TargetsIn] for a kind whose executor is a [Targeter], with the
-// State of its batches. A task that is submitted with an empty list and without [Over]
+// State of its batches. A task that is submitted with an empty list and without [WithTargets]
 // finds its targets when it starts. Rules of validation for the list itself do not apply
 // to such a task. It needs a *sql.DB or a transaction as the handle, and cannot be used
 // together with [WithCoalescing]. taskgen writes the call.

@@ -64,7 +64,7 @@ func newNumberHunter(execute func(ctx context.Context, b *huntBatch) (taskkit.Ne
 	ending := func(name string, b *huntBatch) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		x.endings = append(x.endings, fmt.Sprintf("%s %s %+v", name, b.Ending(), b.State))
+		x.endings = append(x.endings, fmt.Sprintf("%s %s %+v", name, b.EndReason(), b.State))
 	}
 	x.abort = func(_ context.Context, b *huntBatch) error { ending("abort", b); return nil }
 	x.report = func(_ context.Context, b *huntBatch) (string, error) {
@@ -158,7 +158,7 @@ func TestTargeterIsNotNeeded(t *testing.T) {
 			t.Errorf("%d items succeeded", len(items))
 		}
 		ended(t, db, submitted(t, db, k, huntSpec{Numbers: []int{3, 2}}))
-		ended(t, db, submitted(t, db, k, huntSpec{}, taskkit.Over(slices.Values([]int{9, 8, 7, 6}))))
+		ended(t, db, submitted(t, db, k, huntSpec{}, taskkit.WithTargets(slices.Values([]int{9, 8, 7, 6}))))
 		if !slices.Equal(x.got, []int{3, 2, 9, 8, 7, 6}) || x.searches != 1 {
 			t.Errorf("took %v after %d searches", x.got, x.searches)
 		}
@@ -354,7 +354,7 @@ func TestTargeterPreviewAndApproval(t *testing.T) {
 			return hunt(ctx, b)
 		})
 		started(t, db, registered(k, x), quick(t, db))
-		id := submitted(t, db, k, huntSpec{Below: 1500}, taskkit.Preview())
+		id := submitted(t, db, k, huntSpec{Below: 1500}, taskkit.WithPreview())
 		task := ended(t, db, id)
 		if task.Status != taskkit.StatusCompleted || task.Progress.Done != 1500 {
 			t.Fatalf("ended as %s %+v: %s", task.Status, task.Progress, task.StatusDetail)
@@ -379,7 +379,7 @@ func TestTargeterPreviewAndApproval(t *testing.T) {
 		if task = ended(t, db, id); task.Status != taskkit.StatusCompleted || task.Progress.Done != 30 {
 			t.Errorf("ended as %s %+v: %s", task.Status, task.Progress, task.StatusDetail)
 		}
-		id = submitted(t, db, k, huntSpec{Below: 30}, taskkit.Canary(10))
+		id = submitted(t, db, k, huntSpec{Below: 30}, taskkit.WithCanary(10))
 		if task = paused(t, db, id); task.Found != nil || task.Progress != (taskkit.Progress{Total: 30, Done: 10}) {
 			t.Errorf("after the canary: %+v", task.Progress)
 		}

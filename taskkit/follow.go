@@ -14,8 +14,8 @@ import (
 // executor. Given a client of a transaction, it is stored with that.
 //
 // Owner, run-as, queue, priority, unique key and the stop policy are those of the
-// first task, which is Task.Follows of the new one. Options change them; [Over], [WithCoalescing],
-// [Follows], [WithTotal], [WithSchema], [Preview] and [Sample] are an *[OptionError]. After a
+// first task, which is Task.Follows of the new one. Options change them; [WithTargets], [WithCoalescing],
+// [WithPredecessor], [WithTotal], [WithSchema], [WithPreview] and [WithSample] are an *[OptionError]. After a
 // first task with [WithApproval] the new task waits for an approval of its own, before its
 // first batch.
 //
@@ -105,17 +105,17 @@ func (f *followUp) apply(schema string, opts []SubmitOption) error {
 	const made = "the new task is made from another, which says that"
 	switch {
 	case f.over != nil:
-		f.fail("Over", made)
+		f.fail("WithTargets", made)
 	case f.Reference != "":
 		f.fail("WithCoalescing", "the new task has a set of its own and cannot be replaced: leave the option out")
 	case f.NewTask.Follows != follows:
-		f.fail("Follows", made)
+		f.fail("WithPredecessor", made)
 	case f.Total != total:
 		f.fail("WithTotal", made)
 	case f.Options.Preview:
-		f.fail("Preview", "a task that is made from another cannot be a preview")
+		f.fail("WithPreview", "a task that is made from another cannot be a preview")
 	case len(f.Options.ChangeLimits) > 0:
-		f.fail("MaxChanges", "the new task is no preview, and only those count what would be changed: leave the option out")
+		f.fail("WithMaxChanges", "the new task is no preview, and only those count what would be changed: leave the option out")
 	case f.schema != schema:
 		f.fail("WithSchema", "the client has its schema: give the option to NewClient")
 	}
@@ -123,12 +123,12 @@ func (f *followUp) apply(schema string, opts []SubmitOption) error {
 	return errors.Join(f.errs...)
 }
 
-// checkNoSample refuses [Sample] for a task that has no canary of a set of its own.
+// checkNoSample refuses [WithSample] for a task that has no canary of a set of its own.
 func (f *followUp) checkNoSample() error {
 	if f.sample == 0 {
 		return nil
 	}
-	return &OptionError{"Sample", "the new task is made from another, and keeps the order of its items: leave the option out"}
+	return &OptionError{"WithSample", "the new task is made from another, and keeps the order of its items: leave the option out"}
 }
 
 // Actions of errors.

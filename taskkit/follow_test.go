@@ -98,7 +98,7 @@ func submitFollow(t *testing.T, db *testdb.DB, frozen bool, n int, opts ...taskk
 	t.Helper()
 	spec := followSpec{Remark: "r", Targets: followItems(n)}
 	if frozen {
-		opts = append(opts, taskkit.Over(slices.Values(spec.Targets)))
+		opts = append(opts, taskkit.WithTargets(slices.Values(spec.Targets)))
 		spec.Targets = nil
 	}
 	return submitted(t, db, followKind, spec, opts...)
@@ -361,9 +361,9 @@ func TestFollowRefused(t *testing.T) {
 			"retry of a live walk":        {retry(walk), &items, "targets=FIELD"},
 			"retry without failed items":  {retry(none), &items, "no item failed"},
 			"retry of unknown items":      {retry(other), &items, other.String()},
-			"retry over others":           {retry(other, taskkit.Over(slices.Values([]int{1}))), &opt, "Over"},
+			"retry over others":           {retry(other, taskkit.WithTargets(slices.Values([]int{1}))), &opt, "WithTargets"},
 			"retry with a reference":      {retry(other, taskkit.WithCoalescing("r")), &opt, "WithCoalescing"},
-			"retry with another task":     {retry(other, taskkit.Follows(none)), &opt, "Follows"},
+			"retry with another task":     {retry(other, taskkit.WithPredecessor(none)), &opt, "WithPredecessor"},
 			"retry with a total":          {retry(other, taskkit.WithTotal(7)), &opt, "WithTotal"},
 			"retry with a bad priority":   {retry(other, taskkit.WithPriority(9)), &opt, "WithPriority"},
 			"continuing a paused task":    {goOn(waits), &state, "stopped"},

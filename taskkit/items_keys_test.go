@@ -16,7 +16,7 @@ func TestItemsHaveTheSameKey(t *testing.T) {
 	names := []string{"<&>", "\u2028", "a\u2029\\", "\b\f\n\x01\x7f", `\u003c`, "é🙂", `"`}
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := overKind[string]("same_key")
-		id := submitted(t, db, k, overSpec[string]{Remark: "n"}, taskkit.Over(slices.Values(names)))
+		id := submitted(t, db, k, overSpec[string]{Remark: "n"}, taskkit.WithTargets(slices.Values(names)))
 		keys := func(id taskkit.ID, o taskkit.Outcome) (all []string) {
 			for _, i := range listed(t, db, id, o) {
 				all = append(all, string(i.Key))

@@ -192,7 +192,7 @@ func TestItemsOfRemovedTask(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		for _, n := range []int{1, 1000, 1001, 2500} { // with and without a page to read after the first item
-			id := submitted(t, db, overKind[int]("removed"), overSpec[int]{Remark: "n"}, taskkit.Over(slices.Values(numbers(n))))
+			id := submitted(t, db, overKind[int]("removed"), overSpec[int]{Remark: "n"}, taskkit.WithTargets(slices.Values(numbers(n))))
 			read, last := 0, error(nil)
 			for _, err := range clientOf(db).Items(t.Context(), id, taskkit.OutcomeUnprocessed) {
 				if last = err; err != nil {

@@ -118,7 +118,7 @@ func (k *Kind[Spec, State, Result]) Name() string { return k.def.Name }
 // Revision returns the revision that new tasks are stored with.
 func (k *Kind[Spec, State, Result]) Revision() int { return k.def.Revision }
 
-// CanPreview reports whether tasks of the kind can be previews, see [Preview].
+// CanPreview reports whether tasks of the kind can be previews, see [WithPreview].
 func (k *Kind[Spec, State, Result]) CanPreview() bool { return k.def.Preview }
 
 // Schemas returns the JSON Schemas (2020-12) of the kind's spec and result, or

@@ -99,7 +99,7 @@ func TestLedgerOutcomes(t *testing.T) {
 		taskkit.Register(&r, with, x)
 		taskkit.Register(&r, without, x)
 		id, other := submitted(t, db, with, countSpec{Items: 35}), submitted(t, db, without, countSpec{Items: 35})
-		preview := submitted(t, db, with, countSpec{Items: 35}, taskkit.Preview())
+		preview := submitted(t, db, with, countSpec{Items: 35}, taskkit.WithPreview())
 		started(t, db, &r, quick(t, db))
 		want := taskkit.Progress{Total: -1, Done: 9 + 11 + 5, Failed: 3, Skipped: 11}
 		for _, id := range []taskkit.ID{id, other, preview} {

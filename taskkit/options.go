@@ -167,9 +167,9 @@ func WithCoalescing(reference string) SubmitOption {
 	return submitOption(func(s *submission) { s.Reference = s.text("WithCoalescing", reference, 500) })
 }
 
-// Follows records the task that this one follows, such as b.Task when a batch submits
+// WithPredecessor records the task that this one follows, such as b.Task when a batch submits
 // the next task of a chain. Neither waits for the other.
-func Follows(task ID) SubmitOption {
+func WithPredecessor(task ID) SubmitOption {
 	return submitOption(func(s *submission) { s.NewTask.Follows = task })
 }
 

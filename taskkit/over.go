@@ -11,7 +11,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// Bounds of the targets of a task that is submitted with [Over].
+// Bounds of the targets of a task that is submitted with [WithTargets].
 const (
 	// MaxTargets is the greatest number of targets, without duplicates.
 	MaxTargets = store.MaxTargets
@@ -31,7 +31,7 @@ func (k *Kind[Spec, State, Result]) emptyTargets(s *Spec) string {
 	return ""
 }
 
-// Over submits the task over a frozen set of targets, instead of those in the list
+// WithTargets submits the task over a frozen set of targets, instead of those in the list
 // of the spec that the kind's directive names with targets=FIELD. The set may be of
 // any length up to [MaxTargets]. It is stored beside the task in the caller's
 // transaction, page by page as the sequence is read, and never changes. [Take]
@@ -48,10 +48,10 @@ func (k *Kind[Spec, State, Result]) emptyTargets(s *Spec) string {
 // [WithCoalescing] are an *[OptionError]. After an error nothing is stored on a *sql.DB; a caller's
 // transaction must be rolled back. Other handles that commit each statement by
 // itself, such as a pool of pgx, cannot be used.
-func Over[T any](ids iter.Seq[T]) SubmitOption {
+func WithTargets[T any](ids iter.Seq[T]) SubmitOption {
 	return submitOption(func(s *submission) {
 		if s.over != nil {
-			s.fail("Over", "used twice: a task has one set, so join the two sequences")
+			s.fail("WithTargets", "used twice: a task has one set, so join the two sequences")
 		}
 		s.over = &overSeq[T]{ids}
 	})
@@ -90,25 +90,25 @@ func (o *overSeq[T]) pages() iter.Seq2[int, any] {
 	}
 }
 
-// checkOver returns what is wrong with the option Over for a submission of specs.
+// checkOver returns what is wrong with the option WithTargets for a submission of specs.
 func (k *Kind[Spec, State, Result]) checkOver(s *submission, specs []Spec) error {
 	t := k.def.Targets
 	switch o := s.over; {
 	case o == nil:
 		return nil
 	case t.Get == nil:
-		return &OptionError{"Over", fmt.Sprintf("kind %s has no list of targets: name the list of its spec in the directive, //taskkit:executor %s targets=FIELD, and run go generate", k.def.Name, k.def.Name)}
+		return &OptionError{"WithTargets", fmt.Sprintf("kind %s has no list of targets: name the list of its spec in the directive, //taskkit:executor %s targets=FIELD, and run go generate", k.def.Name, k.def.Name)}
 	case o.elem() != t.Elem:
-		return &OptionError{"Over", fmt.Sprintf("the targets are of type %v, and those of kind %s, in the list %s of its spec, are of type %v", o.elem(), k.def.Name, t.Field, t.Elem)}
+		return &OptionError{"WithTargets", fmt.Sprintf("the targets are of type %v, and those of kind %s, in the list %s of its spec, are of type %v", o.elem(), k.def.Name, t.Field, t.Elem)}
 	case o.none():
-		return &OptionError{"Over", "nil is no sequence: give it the targets, such as slices.Values of a list"}
+		return &OptionError{"WithTargets", "nil is no sequence: give it the targets, such as slices.Values of a list"}
 	case len(specs) > 1:
-		return &OptionError{"Over", "a set of targets is that of one task: submit the specs one by one"}
+		return &OptionError{"WithTargets", "a set of targets is that of one task: submit the specs one by one"}
 	case s.Reference != "":
-		return &OptionError{"WithCoalescing", "used together with Over: a waiting task with a frozen set cannot be replaced"}
+		return &OptionError{"WithCoalescing", "used together with WithTargets: a waiting task with a frozen set cannot be replaced"}
 	}
 	if n := t.Len(&specs[0]); n > 0 {
-		return &OptionError{"Over", fmt.Sprintf("the spec has %d targets in its list %s: leave it empty", n, t.Field)}
+		return &OptionError{"WithTargets", fmt.Sprintf("the spec has %d targets in its list %s: leave it empty", n, t.Field)}
 	}
 	return nil
 }

@@ -62,9 +62,9 @@ func TestTargetsInAStructOfTheSpec(t *testing.T) {
 			want[i] = "name " + string(rune('a'+i%26)) + strconv.Itoa(i)
 		}
 		spec := nestedSpec{Remark: "first", After: "last"}
-		sparse := submitted(t, db, k, spec, taskkit.Over(slices.Values(want)))
+		sparse := submitted(t, db, k, spec, taskkit.WithTargets(slices.Values(want)))
 		spec.To.Kind = "k"
-		full := submitted(t, db, k, spec, taskkit.Over(slices.Values(want)))
+		full := submitted(t, db, k, spec, taskkit.WithTargets(slices.Values(want)))
 		spec.To.Group.Names = want[:1234]
 		listed := submitted(t, db, k, spec)
 		started(t, db, registered(k, x), quick(t, db))
@@ -88,7 +88,7 @@ func TestTargetsInAStructAreValidated(t *testing.T) {
 	submit := func(spec nestedSpec, names ...string) error {
 		opts := []taskkit.SubmitOption{taskkit.System()}
 		if names != nil {
-			opts = append(opts, taskkit.Over(slices.Values(names)))
+			opts = append(opts, taskkit.WithTargets(slices.Values(names)))
 		}
 		_, err := taskkit.Submit(t.Context(), db.DB, nestedKind(), spec, opts...)
 		return err

@@ -21,7 +21,7 @@ func TestOverIsTakenOver(t *testing.T) {
 			names[i] = strconv.Itoa(i)
 		}
 		names = slices.Insert(names, at, "poison")
-		id := submitted(t, db, skippingOver, namesSpec{}, taskkit.Over(slices.Values(names)))
+		id := submitted(t, db, skippingOver, namesSpec{}, taskkit.WithTargets(slices.Values(names)))
 		defer keepAlive(t, db, workerArgs{Name: "w"})()
 		task := ended(t, db, id)
 		if want := (taskkit.Progress{Total: n + 1, Done: n, Failed: 1}); task.Status != taskkit.StatusCompleted || task.Progress != want {

@@ -61,7 +61,7 @@ func (x *takes[T]) Execute(_ context.Context, b *taskkit.Batch[overSpec[T], coun
 func runOver[T comparable](t *testing.T, db *testdb.DB, name string, ids iter.Seq[T], want []T) {
 	t.Helper()
 	k, x := overKind[T](name), &takes[T]{}
-	id := submitted(t, db, k, overSpec[T]{Remark: "n"}, taskkit.Over(ids))
+	id := submitted(t, db, k, overSpec[T]{Remark: "n"}, taskkit.WithTargets(ids))
 	before, err := taskkit.Get(t.Context(), clientOf(db), k, id)
 	if err != nil {
 		t.Fatal(err)
@@ -152,36 +152,36 @@ func TestOverRefusesBadSets(t *testing.T) {
 			as   any
 			says string
 		}{
-			"type":        {submit(overSpec[string]{}, taskkit.Over(slices.Values([]int{1}))), new(*taskkit.OptionError), "the targets are of type int, and those of kind words, in the list targets of its spec, are of type string"},
-			"nil":         {submit(overSpec[string]{}, taskkit.Over[string](nil)), new(*taskkit.OptionError), "nil is no sequence"},
-			"list":        {submit(overSpec[string]{Targets: []string{"x"}}, taskkit.Over(one)), new(*taskkit.OptionError), "leave it empty"},
-			"twice":       {submit(overSpec[string]{}, taskkit.Over(one), taskkit.Over(one)), new(*taskkit.OptionError), "used twice"},
-			"coalescing":  {submit(overSpec[string]{}, taskkit.Over(one), taskkit.WithCoalescing("r")), new(*taskkit.OptionError), "used together with Over"},
-			"empty":       {submit(overSpec[string]{}, taskkit.Over(slices.Values([]string(nil)))), new(*taskkit.TargetsError), "there are no targets"},
-			"large":       {submit(overSpec[string]{}, taskkit.Over(failsAfter(3, strings.Repeat("x", 1023)))), new(*taskkit.TargetsError), "the target at position 3 has 1025 bytes"},
-			"large, late": {submit(overSpec[string]{}, taskkit.Over(failsAfter(20_000, strings.Repeat("x", 1023)))), new(*taskkit.TargetsError), "the target at position 20000 has 1025 bytes"},
-			"rule":        {submit(overSpec[string]{}, taskkit.Over(failsAfter(1003, ""))), new(*taskkit.SpecError), "targets[1003] breaks the rule required"},
-			"rule, late":  {submit(overSpec[string]{}, taskkit.Over(failsAfter(20_003, ""))), new(*taskkit.SpecError), "targets[20003] breaks the rule required"},
-			"text":        {submit(overSpec[string]{}, taskkit.Over(failsAfter(3, "a\x00b"))), new(*taskkit.SpecError), "NUL"},
+			"type":        {submit(overSpec[string]{}, taskkit.WithTargets(slices.Values([]int{1}))), new(*taskkit.OptionError), "the targets are of type int, and those of kind words, in the list targets of its spec, are of type string"},
+			"nil":         {submit(overSpec[string]{}, taskkit.WithTargets[string](nil)), new(*taskkit.OptionError), "nil is no sequence"},
+			"list":        {submit(overSpec[string]{Targets: []string{"x"}}, taskkit.WithTargets(one)), new(*taskkit.OptionError), "leave it empty"},
+			"twice":       {submit(overSpec[string]{}, taskkit.WithTargets(one), taskkit.WithTargets(one)), new(*taskkit.OptionError), "used twice"},
+			"coalescing":  {submit(overSpec[string]{}, taskkit.WithTargets(one), taskkit.WithCoalescing("r")), new(*taskkit.OptionError), "used together with WithTargets"},
+			"empty":       {submit(overSpec[string]{}, taskkit.WithTargets(slices.Values([]string(nil)))), new(*taskkit.TargetsError), "there are no targets"},
+			"large":       {submit(overSpec[string]{}, taskkit.WithTargets(failsAfter(3, strings.Repeat("x", 1023)))), new(*taskkit.TargetsError), "the target at position 3 has 1025 bytes"},
+			"large, late": {submit(overSpec[string]{}, taskkit.WithTargets(failsAfter(20_000, strings.Repeat("x", 1023)))), new(*taskkit.TargetsError), "the target at position 20000 has 1025 bytes"},
+			"rule":        {submit(overSpec[string]{}, taskkit.WithTargets(failsAfter(1003, ""))), new(*taskkit.SpecError), "targets[1003] breaks the rule required"},
+			"rule, late":  {submit(overSpec[string]{}, taskkit.WithTargets(failsAfter(20_003, ""))), new(*taskkit.SpecError), "targets[20003] breaks the rule required"},
+			"text":        {submit(overSpec[string]{}, taskkit.WithTargets(failsAfter(3, "a\x00b"))), new(*taskkit.SpecError), "NUL"},
 		} {
 			if tc.err == nil || !errors.As(tc.err, tc.as) || !strings.Contains(tc.err.Error(), tc.says) {
 				t.Errorf("%s: %v, want a %T that says %q", name, tc.err, tc.as, tc.says)
 			}
 		}
 		_, err := taskkit.SubmitMany(t.Context(), db.DB, k, make([]overSpec[string], 2),
-			taskkit.Over(one), taskkit.System(), taskkit.WithSchema(schemaOf(db)))
+			taskkit.WithTargets(one), taskkit.System(), taskkit.WithSchema(schemaOf(db)))
 		if _, ok := errors.AsType[*taskkit.OptionError](err); !ok {
 			t.Errorf("SubmitMany: %v", err)
 		}
-		_, err = taskkit.Submit(t.Context(), db.DB, countKind, countSpec{Items: 1}, taskkit.Over(one), taskkit.System(), taskkit.WithSchema(schemaOf(db)))
+		_, err = taskkit.Submit(t.Context(), db.DB, countKind, countSpec{Items: 1}, taskkit.WithTargets(one), taskkit.System(), taskkit.WithSchema(schemaOf(db)))
 		if _, ok := errors.AsType[*taskkit.OptionError](err); !ok || !strings.Contains(err.Error(), "add") && !strings.Contains(err.Error(), "targets=FIELD") {
 			t.Errorf("a kind without targets: %v", err)
 		}
 		checkStored(t, db, 0, 0)
-		if err := submit(overSpec[string]{}, taskkit.Over(one), taskkit.WithIdempotencyKey("k")); err != nil {
+		if err := submit(overSpec[string]{}, taskkit.WithTargets(one), taskkit.WithIdempotencyKey("k")); err != nil {
 			t.Fatal(err)
 		}
-		err = submit(overSpec[string]{}, taskkit.Over(one), taskkit.WithIdempotencyKey("k"))
+		err = submit(overSpec[string]{}, taskkit.WithTargets(one), taskkit.WithIdempotencyKey("k"))
 		if _, ok := errors.AsType[*taskkit.DuplicateError](err); !ok {
 			t.Errorf("a key that is taken: %v", err)
 		}
@@ -216,7 +216,7 @@ func TestOverGoesWithItsTask(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = tx.Rollback() }()
-		opts := []taskkit.SubmitOption{taskkit.Over(slices.Values(numbers(20_500))), taskkit.System(), taskkit.WithSchema(schemaOf(db))}
+		opts := []taskkit.SubmitOption{taskkit.WithTargets(slices.Values(numbers(20_500))), taskkit.System(), taskkit.WithSchema(schemaOf(db))}
 		if _, err := taskkit.Submit(t.Context(), tx, k, overSpec[int]{}, opts...); err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +245,7 @@ func TestOverRefusesTakeOfAnotherList(t *testing.T) {
 			"type": {overSpec[int]{}, func(b *taskkit.Batch[overSpec[int], countState]) { taskkit.Take(b, b.Spec.Others) }},
 		} {
 			k := overKind[int]("other_" + name)
-			id := submitted(t, db, k, tc.spec, taskkit.Over(slices.Values(numbers(3))))
+			id := submitted(t, db, k, tc.spec, taskkit.WithTargets(slices.Values(numbers(3))))
 			stop := started(t, db, registered(k, &funcs[overSpec[int], countState]{execute: func(_ context.Context, b *taskkit.Batch[overSpec[int], countState]) (taskkit.Next, error) {
 				tc.take(b)
 				return taskkit.Done, nil
@@ -269,7 +269,7 @@ func TestOverUnreadablePages(t *testing.T) {
 		}
 		for name, keys := range map[string]string{"missing": "", "undecodable": `["a"]`, "short": "[1]"} {
 			k := overKind[int]("unreadable_" + name)
-			id := submitted(t, db, k, overSpec[int]{}, taskkit.Over(slices.Values(numbers(2000))))
+			id := submitted(t, db, k, overSpec[int]{}, taskkit.WithTargets(slices.Values(numbers(2000))))
 			if _, err := db.ExecContext(t.Context(), "DELETE FROM "+table+" WHERE page = 1 AND task_id = $1", id.String()); err != nil {
 				t.Fatal(err)
 			}
@@ -297,7 +297,7 @@ func TestOverIsUpgraded(t *testing.T) {
 		Pairs []pair `json:"pairs" validate:"required"`
 	}
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
-		id := submitted(t, db, overKind[int]("numbers"), overSpec[int]{Remark: "old"}, taskkit.Over(slices.Values(numbers(1500))))
+		id := submitted(t, db, overKind[int]("numbers"), overSpec[int]{Remark: "old"}, taskkit.WithTargets(slices.Values(numbers(1500))))
 		k := taskkit.NewKind(taskkind.Definition[newSpec, countState, string]{
 			Name: "numbers", Revision: 2,
 			Targets: taskkind.TargetsIn("pairs", func(s *newSpec) *[]pair { return &s.Pairs }),

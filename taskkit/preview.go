@@ -11,11 +11,11 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// Preview submits the task as a preview: its executor runs for real, batch by batch,
+// WithPreview submits the task as a preview: its executor runs for real, batch by batch,
 // and what it writes through b.Tx is rolled back before the checkpoint is written.
 // State, counters, items and position advance as in a real run, and [Client.Preview]
 // reads what the task would change. [Client.Apply] then submits the task over the same
-// set, unless the preview has reached its stop policy or a limit of [MaxChanges].
+// set, unless the preview has reached its stop policy or a limit of [WithMaxChanges].
 //
 // The kind must support it: its directive has the word preview, and its executor
 // checks b.Preview before each effect outside b.Tx. For another kind it is an
@@ -25,11 +25,11 @@ import (
 // A batch does not see what earlier batches of the preview have written. Sequences
 // and identity columns are not rolled back, and constraints that are checked at the
 // commit are not checked.
-func Preview() SubmitOption {
+func WithPreview() SubmitOption {
 	return submitOption(func(s *submission) { s.Options.Preview = true })
 }
 
-// MaxChanges bounds what a preview would change: at most so many rows of a table by
+// WithMaxChanges bounds what a preview would change: at most so many rows of a table by
 // statements with a verb, which is insert, update, delete or merge. Without a table these are the rows
 // of all tables, and without a verb those of all verbs. The batch that goes beyond it is not
 // reported and ends the preview in FAILURE with the code max_changes, so that [Client.Apply]
@@ -39,20 +39,20 @@ func Preview() SubmitOption {
 // case do not matter. Changes of which the database does not tell the rows, see
 // PreviewReport.OtherChanges, are beyond each limit.
 //
-// It is an *[OptionError] without [Preview], since only a preview counts changes, for a negative
+// It is an *[OptionError] without [WithPreview], since only a preview counts changes, for a negative
 // number, and for another verb.
-func MaxChanges(table, verb string, rows int64) SubmitOption {
+func WithMaxChanges(table, verb string, rows int64) SubmitOption {
 	return submitOption(func(s *submission) {
 		switch {
 		case rows < 0:
-			s.fail("MaxChanges", fmt.Sprintf("%d rows: give it 0 at least, which allows none", rows))
+			s.fail("WithMaxChanges", fmt.Sprintf("%d rows: give it 0 at least, which allows none", rows))
 		case !slices.Contains([]string{"", "insert", "update", "delete", "merge"}, verb):
-			s.fail("MaxChanges", fmt.Sprintf("%q is no verb: use insert, update, delete or merge, or none for all of them", shorten(verb)))
+			s.fail("WithMaxChanges", fmt.Sprintf("%q is no verb: use insert, update, delete or merge, or none for all of them", shorten(verb)))
 		case len(s.Options.ChangeLimits) == maxChangeLimits:
-			s.fail("MaxChanges", fmt.Sprintf("more than %d limits", maxChangeLimits))
+			s.fail("WithMaxChanges", fmt.Sprintf("more than %d limits", maxChangeLimits))
 		default:
 			if table != "" {
-				table = s.text("MaxChanges", table, store.MaxNote)
+				table = s.text("WithMaxChanges", table, store.MaxNote)
 			}
 			s.Options.ChangeLimits = append(slices.Clip(s.Options.ChangeLimits), store.Change{Table: table, Verb: verb, Rows: rows})
 		}
@@ -66,11 +66,11 @@ const maxChangeLimits = 100
 func (k *Kind[Spec, State, Result]) checkPreview(s *submission) error {
 	switch {
 	case !s.Options.Preview && len(s.Options.ChangeLimits) > 0:
-		return &OptionError{"MaxChanges", "only a preview counts what would be changed: add Preview(), and apply the preview"}
+		return &OptionError{"WithMaxChanges", "only a preview counts what would be changed: add WithPreview(), and apply the preview"}
 	case !s.Options.Preview:
 		return nil
 	case !k.def.Preview:
-		return &OptionError{"Preview", fmt.Sprintf("kind %s cannot be previewed: let its executor check b.Preview before each effect outside b.Tx, write the word preview into its directive, //taskkit:executor %s preview, and run go generate", k.def.Name, k.def.Name)}
+		return &OptionError{"WithPreview", fmt.Sprintf("kind %s cannot be previewed: let its executor check b.Preview before each effect outside b.Tx, write the word preview into its directive, //taskkit:executor %s preview, and run go generate", k.def.Name, k.def.Name)}
 	case s.Reference != "":
 		return &OptionError{"WithCoalescing", "used together with Preview: a preview replaces no waiting task"}
 	}

@@ -40,14 +40,14 @@ func TestMaxChanges(t *testing.T) {
 			says   string // "": it completes
 			done   int64
 		}{
-			"kept to":       {25, []taskkit.SubmitOption{taskkit.MaxChanges("Seat", "update", 25), taskkit.MaxChanges("seat log", "", 3), taskkit.MaxChanges("", "delete", 0)}, "", 25},
-			"the 25th":      {25, []taskkit.SubmitOption{taskkit.MaxChanges("seat", "update", 24)}, "it would update 25 rows of seat, and 24 at most are allowed", 20},
-			"none":          {25, []taskkit.SubmitOption{taskkit.MaxChanges("", "", 100), taskkit.MaxChanges("", "insert", 0)}, "it would insert 1 rows of all tables", 0},
-			"all together":  {25, []taskkit.SubmitOption{taskkit.MaxChanges("", "", 22)}, "it would change 28 rows of all tables", 20},
-			"unknown rows":  {7, []taskkit.SubmitOption{taskkit.MaxChanges("other", "", 9)}, "of which the database does not tell the rows", 0},
+			"kept to":       {25, []taskkit.SubmitOption{taskkit.WithMaxChanges("Seat", "update", 25), taskkit.WithMaxChanges("seat log", "", 3), taskkit.WithMaxChanges("", "delete", 0)}, "", 25},
+			"the 25th":      {25, []taskkit.SubmitOption{taskkit.WithMaxChanges("seat", "update", 24)}, "it would update 25 rows of seat, and 24 at most are allowed", 20},
+			"none":          {25, []taskkit.SubmitOption{taskkit.WithMaxChanges("", "", 100), taskkit.WithMaxChanges("", "insert", 0)}, "it would insert 1 rows of all tables", 0},
+			"all together":  {25, []taskkit.SubmitOption{taskkit.WithMaxChanges("", "", 22)}, "it would change 28 rows of all tables", 20},
+			"unknown rows":  {7, []taskkit.SubmitOption{taskkit.WithMaxChanges("other", "", 9)}, "of which the database does not tell the rows", 0},
 			"without limit": {7, nil, "", 7},
 		} {
-			id := submitted(t, db, k, upToSeats(tc.seats), append(tc.limits, taskkit.Preview())...)
+			id := submitted(t, db, k, upToSeats(tc.seats), append(tc.limits, taskkit.WithPreview())...)
 			task := ended(t, db, id)
 			if tc.says == "" {
 				if task.Status != taskkit.StatusCompleted || task.Progress.Done != tc.done {
@@ -74,21 +74,21 @@ func TestMaxChangesRefused(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := seatKind(10)
 		for says, opts := range map[string][]taskkit.SubmitOption{
-			"only a preview counts":    {taskkit.MaxChanges("seat", "", 1)},
-			"0 at least":               {taskkit.MaxChanges("seat", "", -1), taskkit.Preview()},
-			"is no verb":               {taskkit.MaxChanges("seat", "UPSERT", 1), taskkit.Preview()},
-			"more than 100 limits":     append(slices.Repeat([]taskkit.SubmitOption{taskkit.MaxChanges("", "", 1)}, 101), taskkit.Preview()),
-			"NUL byte":                 {taskkit.MaxChanges("a\x00", "", 1), taskkit.Preview()},
-			"201 bytes, more than 200": {taskkit.MaxChanges(strings.Repeat("a", 201), "", 1), taskkit.Preview()},
+			"only a preview counts":    {taskkit.WithMaxChanges("seat", "", 1)},
+			"0 at least":               {taskkit.WithMaxChanges("seat", "", -1), taskkit.WithPreview()},
+			"is no verb":               {taskkit.WithMaxChanges("seat", "UPSERT", 1), taskkit.WithPreview()},
+			"more than 100 limits":     append(slices.Repeat([]taskkit.SubmitOption{taskkit.WithMaxChanges("", "", 1)}, 101), taskkit.WithPreview()),
+			"NUL byte":                 {taskkit.WithMaxChanges("a\x00", "", 1), taskkit.WithPreview()},
+			"201 bytes, more than 200": {taskkit.WithMaxChanges(strings.Repeat("a", 201), "", 1), taskkit.WithPreview()},
 		} {
 			_, err := taskkit.Submit(t.Context(), db.DB, k, upToSeats(3), append(opts, taskkit.System(), taskkit.WithSchema(schemaOf(db)))...)
-			if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || option.Option != "MaxChanges" || !strings.Contains(err.Error(), says) {
+			if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || option.Option != "WithMaxChanges" || !strings.Contains(err.Error(), says) {
 				t.Errorf("%v, want an *OptionError that says %q", err, says)
 			}
 		}
 		checkStored(t, db, 0, 0)
-		_, err := clientOf(db).Apply(t.Context(), taskkit.ID{1}, taskkit.MaxChanges("seat", "", 1))
-		if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || option.Option != "MaxChanges" {
+		_, err := clientOf(db).Apply(t.Context(), taskkit.ID{1}, taskkit.WithMaxChanges("seat", "", 1))
+		if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || option.Option != "WithMaxChanges" {
 			t.Errorf("Apply: %v, want an *OptionError", err)
 		}
 	})

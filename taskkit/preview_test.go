@@ -196,7 +196,7 @@ func TestPreviewIsTheRealRunWithoutItsWrites(t *testing.T) {
 		makeSeats(t, db, n)
 		k, x := seatKind(50), &seatExecutor{}
 		before := seats(t, db)
-		id := submitted(t, db, k, upToSeats(n), taskkit.Preview())
+		id := submitted(t, db, k, upToSeats(n), taskkit.WithPreview())
 		stop := started(t, db, registered(k, x), unhurried(t, db))
 		preview := ended(t, db, id)
 		stop()
@@ -292,11 +292,11 @@ func TestPreviewThatEndsEarly(t *testing.T) {
 		}
 		k := seatKind(10)
 		started(t, db, registered(k, x), unhurried(t, db))
-		failing := submitted(t, db, k, upToSeats(90), taskkit.Preview())
+		failing := submitted(t, db, k, upToSeats(90), taskkit.WithPreview())
 		if task := ended(t, db, failing); task.Status != taskkit.StatusFailure || task.Progress.Done != 20 {
 			t.Errorf("%s with %+v, want FAILURE", task.Status, task.Progress)
 		}
-		stopping := submitted(t, db, k, upToSeats(100), taskkit.Preview())
+		stopping := submitted(t, db, k, upToSeats(100), taskkit.WithPreview())
 		<-reached
 		if _, err := clientOf(db).Stop(t.Context(), stopping); err != nil {
 			t.Fatal(err)
@@ -349,7 +349,7 @@ func TestPreviewReportIsBounded(t *testing.T) {
 			_, err = b.Tx.ExecContext(ctx, "CREATE TABLE other_seat (id integer)")
 			return next, err
 		}}
-		id := submitted(t, db, k, upToSeats(1500), taskkit.Preview())
+		id := submitted(t, db, k, upToSeats(1500), taskkit.WithPreview())
 		started(t, db, registered(k, x), unhurried(t, db))
 		if task := ended(t, db, id); task.Status != taskkit.StatusCompleted {
 			t.Fatalf("%s: %s", task.Status, task.StatusDetail)
@@ -384,13 +384,13 @@ func TestPreviewIsRefused(t *testing.T) {
 			"coalescing": {seatKind(10), []taskkit.SubmitOption{taskkit.WithCoalescing("r")}, "used together with Preview"},
 		} {
 			_, err := taskkit.Submit(t.Context(), db.DB, tc.kind, upToSeats(10),
-				append(tc.opts, taskkit.Preview(), taskkit.System(), taskkit.WithSchema(schemaOf(db)))...)
+				append(tc.opts, taskkit.WithPreview(), taskkit.System(), taskkit.WithSchema(schemaOf(db)))...)
 			if _, ok := errors.AsType[*taskkit.OptionError](err); !ok || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("%s: %v, want an *OptionError that says %q", name, err, tc.says)
 			}
 		}
 		checkStored(t, db, 0, 0)
-		id := submitted(t, db, seatKind(10), upToSeats(10), taskkit.Preview())
+		id := submitted(t, db, seatKind(10), upToSeats(10), taskkit.WithPreview())
 		x := &seatExecutor{}
 		started(t, db, registered(without, x), unhurried(t, db))
 		if task := ended(t, db, id); task.Status != taskkit.StatusError || !strings.Contains(task.StatusDetail, "put the word preview back") || x.calls.Load() != 0 {
@@ -427,7 +427,7 @@ func TestPreviewRefusesHiddenCommit(t *testing.T) {
 			_, _ = b.Tx.ExecContext(ctx, "SELECT E'a'\n'\\', '; COMMIT; --'")
 			return next, nil
 		}}), quick(t, db))
-		id := submitted(t, db, k, seatSpec{Seats: []int{0, 1, 2, 3}}, taskkit.Preview())
+		id := submitted(t, db, k, seatSpec{Seats: []int{0, 1, 2, 3}}, taskkit.WithPreview())
 		if task := ended(t, db, id); task.Status != taskkit.StatusFailure {
 			t.Errorf("ended in %s: %s", task.Status, task.StatusDetail)
 		}

@@ -6,27 +6,27 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// MaxSampled bounds a canary of a sample: its items times the interval of [Sample].
+// MaxSampled bounds a canary of a sample: its items times the interval of [WithSample].
 const MaxSampled = store.MaxSampled
 
-// Sample lets a preview or a canary see a sample of the targets: the first of them, and each
-// n-th after it, so that all parts of a set that is sorted are seen. Duplicates that [Over]
+// WithSample lets a preview or a canary see a sample of the targets: the first of them, and each
+// n-th after it, so that all parts of a set that is sorted are seen. Duplicates that [WithTargets]
 // leaves out do not count.
 //
-// With [Preview] the sample is the whole set of the task. [Client.Apply] applies it to
-// the sample; for all targets, submit the task anew. With [Canary] and without Preview the task is
+// With [WithPreview] the sample is the whole set of the task. [Client.Apply] applies it to
+// the sample; for all targets, submit the task anew. With [WithCanary] and without WithPreview the task is
 // over all targets: first come as many of the sample as the canary has, then all others in
 // their order. The number of items of the canary times n is [MaxSampled] at most, since
 // the others among so many targets are kept in memory meanwhile.
 //
 // The targets can be a list in the spec, which is then stored as a frozen set, or those of
-// [Over]. It is an *[OptionError] below 1, without Preview and Canary, above the bound, for a spec
+// [WithTargets]. It is an *[OptionError] below 1, without WithPreview and WithCanary, above the bound, for a spec
 // without targets, as that of a live walk, for a kind without a list of targets, and in
 // SubmitMany of several specs.
-func Sample(n int) SubmitOption {
+func WithSample(n int) SubmitOption {
 	return submitOption(func(s *submission) {
 		if n < 1 {
-			s.fail("Sample", fmt.Sprintf("%d is no interval: give it 1 at least", n))
+			s.fail("WithSample", fmt.Sprintf("%d is no interval: give it 1 at least", n))
 		}
 		s.sample = n
 	})
@@ -45,9 +45,9 @@ func (s *submission) checkSampling() error {
 	switch {
 	case s.sample == 0:
 	case !s.Options.Preview && s.Options.Canary == 0:
-		return &OptionError{"Sample", "a sample is for a preview or a canary: add Preview() or Canary(items)"}
+		return &OptionError{"WithSample", "a sample is for a preview or a canary: add WithPreview() or WithCanary(items)"}
 	case !s.Options.Preview && s.Options.Canary > int64(MaxSampled/s.sample):
-		return &OptionError{"Sample", fmt.Sprintf("a canary of %d items, each %d-th, is of more than %d targets: choose a smaller canary or interval", s.Options.Canary, s.sample, MaxSampled)}
+		return &OptionError{"WithSample", fmt.Sprintf("a canary of %d items, each %d-th, is of more than %d targets: choose a smaller canary or interval", s.Options.Canary, s.sample, MaxSampled)}
 	}
 	return nil
 }
@@ -61,11 +61,11 @@ func (k *Kind[Spec, State, Result]) checkSample(s *submission, specs []Spec) err
 	case err != nil:
 		return err
 	case t.Get == nil:
-		return &OptionError{"Sample", fmt.Sprintf("kind %s has no list of targets: name the list of its spec in the directive, //taskkit:executor %s targets=FIELD, and run go generate", k.def.Name, k.def.Name)}
+		return &OptionError{"WithSample", fmt.Sprintf("kind %s has no list of targets: name the list of its spec in the directive, //taskkit:executor %s targets=FIELD, and run go generate", k.def.Name, k.def.Name)}
 	case len(specs) > 1:
-		return &OptionError{"Sample", "a set of targets is that of one task: submit the specs one by one"}
+		return &OptionError{"WithSample", "a set of targets is that of one task: submit the specs one by one"}
 	case s.over == nil && t.Len(&specs[0]) == 0:
-		return &OptionError{"Sample", fmt.Sprintf("the spec has no targets in its list %s: put them there, or use Over; targets that the executor finds cannot be sampled", t.Field)}
+		return &OptionError{"WithSample", fmt.Sprintf("the spec has no targets in its list %s: put them there, or use WithTargets; targets that the executor finds cannot be sampled", t.Field)}
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func TestStopDoesNotWaitForASlot(t *testing.T) {
 			funcs: funcs[countSpec, countState]{blocking(letGo, func(*countBatch) (taskkit.Next, error) {
 				return taskkit.Later(time.Hour), nil
 			})},
-			abort:  func(_ context.Context, b *countBatch) error { aborted.Store(b.Task, b.Ending()); return nil },
+			abort:  func(_ context.Context, b *countBatch) error { aborted.Store(b.Task, b.EndReason()); return nil },
 			report: func(context.Context, *countBatch) (string, error) { return "", nil },
 		}
 		c := quick(t, db)

@@ -15,8 +15,8 @@ func (s *submission) checkSchedule() error {
 	var wrong []string
 	for option, given := range map[string]bool{
 		"WithDelay": s.Delay != 0, "WithNotBefore": !s.NotBefore.IsZero(), "WithUniqueKey": s.UniqueKey != "", "WithIdempotencyKey": s.IdempotencyKey != "",
-		"WithCoalescing": s.Reference != "", "WithReason": s.Reason != "", "Follows": s.Follows != uuid.Nil, "ChildOf": s.Parent != uuid.Nil,
-		"WithTraceparent": s.Traceparent != "", "WithTotal": s.Total >= 0, "Over": s.over != nil, "Sample": s.sample > 0, "WithSubmitted": s.submitted != nil,
+		"WithCoalescing": s.Reference != "", "WithReason": s.Reason != "", "WithPredecessor": s.Follows != uuid.Nil, "WithParent": s.Parent != uuid.Nil,
+		"WithTraceparent": s.Traceparent != "", "WithTotal": s.Total >= 0, "WithTargets": s.over != nil, "WithSample": s.sample > 0, "WithSubmitted": s.submitted != nil,
 		"WithoutNotify": s.withoutNotify, "Preview, StopAfter or another option of the run": s.NewTask.HasPlan(),
 	} {
 		if given {

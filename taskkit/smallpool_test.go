@@ -22,7 +22,7 @@ func TestWorkersShareASmallPool(t *testing.T) {
 		started(t, db, registered(k, x), c)
 	}
 	for range 5 {
-		id := submitted(t, db, k, overSpec[int]{Remark: "n"}, taskkit.Over(slices.Values(numbers(2500))))
+		id := submitted(t, db, k, overSpec[int]{Remark: "n"}, taskkit.WithTargets(slices.Values(numbers(2500))))
 		if task := ended(t, db, id); task.Progress.Done != 2500 {
 			t.Fatalf("ended as %s with %+v: %s", task.Status, task.Progress, task.StatusDetail)
 		}

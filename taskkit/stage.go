@@ -33,8 +33,8 @@ type Stage struct {
 // The owner, the person as whom the stage runs and the queue are those of the composite
 // task, so OwnedBy is not needed. Options that identify a task, that say when it starts, or
 // that need the handle of the submission are an *[OptionError]: [WithUniqueKey],
-// [WithIdempotencyKey], [WithCoalescing], [WithSubmitted], [Over], [Sample],
-// [WithNotBefore], [WithDelay], [WithSchema], [WithoutNotify] and ChildOf. [Preview] is
+// [WithIdempotencyKey], [WithCoalescing], [WithSubmitted], [WithTargets], [WithSample],
+// [WithNotBefore], [WithDelay], [WithSchema], [WithoutNotify] and WithParent. [WithPreview] is
 // allowed, so that a preview and its execution can be two stages.
 func NewStage[Spec, State, Result any](name string, k *Kind[Spec, State, Result], spec Spec, opts ...SubmitOption) Stage {
 	forgetSubmitted(opts)
@@ -106,13 +106,13 @@ func (s *submission) refuseInStage() {
 		{s.IdempotencyKey != "", "WithIdempotencyKey", identity},
 		{s.Reference != "", "WithCoalescing", identity},
 		{s.submitted != nil, "WithSubmitted", "a stage is not stored yet when it is made: list the children of the composite task with a Filter of its id as Parent"},
-		{s.over != nil, "Over", "a stage has no handle through which the targets could be stored: put them into its spec, or find them in a method Targets of its executor"},
-		{s.sample != 0, "Sample", "a stage has no handle through which a sample could be stored: put the sampled targets into its spec"},
+		{s.over != nil, "WithTargets", "a stage has no handle through which the targets could be stored: put them into its spec, or find them in a method Targets of its executor"},
+		{s.sample != 0, "WithSample", "a stage has no handle through which a sample could be stored: put the sampled targets into its spec"},
 		{!s.NotBefore.IsZero(), "WithNotBefore", start},
 		{s.Delay != 0, "WithDelay", start},
 		{s.schema != "", "WithSchema", where},
 		{s.withoutNotify, "WithoutNotify", where},
-		{s.NewTask.Parent != uuid.Nil, "ChildOf", "a stage is a child of its composite task already: leave the option out"},
+		{s.NewTask.Parent != uuid.Nil, "WithParent", "a stage is a child of its composite task already: leave the option out"},
 	} {
 		if o.given {
 			s.fail(o.name, "used for a stage: "+o.remedy)

@@ -34,7 +34,7 @@ var (
 // task.
 func TestNewStage(t *testing.T) {
 	t.Parallel()
-	s := NewStage("mail", stageKind, staged, WithReason("term"), WithPriority(PriorityLow), StopAfter("5%"), Preview())
+	s := NewStage("mail", stageKind, staged, WithReason("term"), WithPriority(PriorityLow), WithStopAfter("5%"), WithPreview())
 	got := s.task
 	if s.err != nil || s.name != "mail" || string(got.Spec) != `{"people":["Ada","Emmy"]}` || got.Kind != "mail_people" || got.Revision != 2 {
 		t.Errorf("stage %s of kind %s at revision %d with %s, %v", s.name, got.Kind, got.Revision, got.Spec, s.err)
@@ -72,15 +72,15 @@ func TestNewStageKeepsError(t *testing.T) {
 		{"WithIdempotencyKey", []SubmitOption{WithIdempotencyKey("k")}},
 		{"WithCoalescing", []SubmitOption{WithCoalescing("k")}},
 		{"WithSubmitted", []SubmitOption{WithSubmitted(new(Task))}},
-		{"Over", []SubmitOption{Over(slices.Values([]string{"Ada"}))}},
-		{"Sample", []SubmitOption{Preview(), Sample(2)}},
+		{"WithTargets", []SubmitOption{WithTargets(slices.Values([]string{"Ada"}))}},
+		{"WithSample", []SubmitOption{WithPreview(), WithSample(2)}},
 		{"WithNotBefore", []SubmitOption{WithNotBefore(time.Unix(1, 0))}},
 		{"WithDelay", []SubmitOption{WithDelay(time.Second)}},
 		{"WithSchema", []SubmitOption{WithSchema(DefaultSchema)}},
 		{"WithoutNotify", []SubmitOption{WithoutNotify()}},
-		{"ChildOf", []SubmitOption{submitOption(func(s *submission) { s.NewTask.Parent = person })}},
+		{"WithParent", []SubmitOption{submitOption(func(s *submission) { s.NewTask.Parent = person })}},
 		{"RunAs", []SubmitOption{RunAs(uuid.Nil)}},
-		{"MaxChanges", []SubmitOption{MaxChanges("", "", 1)}},
+		{"WithMaxChanges", []SubmitOption{WithMaxChanges("", "", 1)}},
 	} {
 		t.Run(c.option, func(t *testing.T) {
 			t.Parallel()
@@ -102,7 +102,7 @@ func TestNewStageKeepsError(t *testing.T) {
 	if _, ok := errors.AsType[*UnknownKindError](checkStages([]Stage{NewStage[stageSpec, struct{}, struct{}]("mail", nil, staged)})); !ok {
 		t.Error("no kind: want an *UnknownKindError")
 	}
-	if _, ok := errors.AsType[*OptionError](checkStages([]Stage{NewStage("mail", finderKind, staged, Preview())})); !ok {
+	if _, ok := errors.AsType[*OptionError](checkStages([]Stage{NewStage("mail", finderKind, staged, WithPreview())})); !ok {
 		t.Error("a preview of a kind that has none: want an *OptionError")
 	}
 }

@@ -25,7 +25,7 @@ func TestWithSubmitted(t *testing.T) {
 			"plain": {},
 			"options": {options: []taskkit.SubmitOption{
 				taskkit.WithQueue("q"), taskkit.WithPriority(taskkit.PriorityHigh), taskkit.WithUniqueKey("u"), taskkit.WithIdempotencyKey("i"),
-				taskkit.WithReason("r"), taskkit.WithActor(uuid.New()), taskkit.RunAs(uuid.New()), taskkit.WithTotal(7), taskkit.Follows(earlier),
+				taskkit.WithReason("r"), taskkit.WithActor(uuid.New()), taskkit.RunAs(uuid.New()), taskkit.WithTotal(7), taskkit.WithPredecessor(earlier),
 			}},
 			"later":     {options: []taskkit.SubmitOption{taskkit.WithDelay(time.Hour)}, unknown: true},
 			"reference": {options: []taskkit.SubmitOption{taskkit.WithCoalescing("r")}, unknown: true},

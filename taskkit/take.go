@@ -21,7 +21,7 @@ import (
 // over them, see [Batch.Defer]: Take then returns the next of those. Done at the end of
 // a pass does not end the task if there is another.
 //
-// In a task that was submitted with [Over] the list is empty, and Take returns the
+// In a task that was submitted with [WithTargets] the list is empty, and Take returns the
 // next elements of the frozen set that stands for it. With another list it ends the
 // batch with a permanent error with the code misuse.
 func Take[T, Spec, State any](b *Batch[Spec, State], all []T) ([]T, Next) {

@@ -57,7 +57,7 @@ type Task struct {
 	ControlBy     uuid.UUID `json:"control_by,omitzero"`
 	ControlReason string    `json:"control_reason,omitempty"`
 	Progress      Progress  `json:"progress"`
-	// Preview: it is a preview, see the option [Preview]. In lists it is known only with
+	// Preview: it is a preview, see the option [WithPreview]. In lists it is known only with
 	// Filter.Previews, and otherwise false.
 	Preview bool `json:"preview,omitempty"`
 	// Found is how many targets a task has found so far, while it is finding them (see
@@ -85,11 +85,11 @@ type Task struct {
 	// WaitingReason is why it waits, if it is QUEUED and was not just submitted.
 	WaitingReason string `json:"waiting_reason,omitempty"`
 	UniqueKey     string `json:"unique_key,omitempty"`
-	Parent        ID     `json:"parent,omitzero"` // of which it is a child, see [ChildOf]
+	Parent        ID     `json:"parent,omitzero"` // of which it is a child, see [WithParent]
 	// Children are those of the task; nil if it has none, and in lists. Progress is then the
 	// sum of theirs.
 	Children *ChildCounts `json:"children,omitempty"`
-	// Follows is the task from which [Client.RetryFailed], RetryCorrected, [Client.Continue]
+	// WithPredecessor is the task from which [Client.RetryFailed], RetryCorrected, [Client.Continue]
 	// or Apply has made this one, or that of the option Follows.
 	Follows     ID     `json:"follows,omitzero"`
 	Worker      string `json:"worker,omitempty"` // that has claimed it

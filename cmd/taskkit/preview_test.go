@@ -23,7 +23,7 @@ func TestShowPreview(t *testing.T) {
 		other := s.submit(t)
 		expect(t, 0, "", s.args("pause", other.String())...)
 		id, err := watchtask.Submit(t.Context(), db.DB, watch.Spec{Targets: targets.Targets{People: []uuid.UUID{uuid.New()}}, Action: watch.Start},
-			taskkit.System(), taskkit.Preview(), taskkit.WithSchema(s.schema))
+			taskkit.System(), taskkit.WithPreview(), taskkit.WithSchema(s.schema))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func TestItems(t *testing.T) {
 	c := opened(t)
 	c.exec(c.refuse)
 	exit := setstatus.Spec{Status: "exited"}
-	frozen := []taskkit.SubmitOption{taskkit.System(), taskkit.Over(slices.Values(c.students))}
+	frozen := []taskkit.SubmitOption{taskkit.System(), taskkit.WithTargets(slices.Values(c.students))}
 
 	// A list in the spec: its length is known when the task is submitted, and its items
 	// can be listed.
@@ -53,7 +53,7 @@ func TestItems(t *testing.T) {
 	}
 
 	// A preview reports, and changes nothing.
-	preview := c.submit(exit, append(frozen, taskkit.Preview())...)
+	preview := c.submit(exit, append(frozen, taskkit.WithPreview())...)
 	c.ended(preview)
 	report, err := c.tasks.Preview(t.Context(), preview)
 	if err != nil {
@@ -67,7 +67,7 @@ func TestItems(t *testing.T) {
 	}
 
 	// The canary: 50 students, of whom one fails, and then a person approves.
-	id := c.submit(exit, append(frozen, taskkit.Canary(50), taskkit.StopAfter("5"))...)
+	id := c.submit(exit, append(frozen, taskkit.WithCanary(50), taskkit.WithStopAfter("5"))...)
 	if p := c.paused(id).Progress; p.Done != 49 || p.Failed != 1 {
 		t.Errorf("after the canary %+v, want 49 done and 1 failed", p)
 	}
@@ -78,7 +78,7 @@ func TestItems(t *testing.T) {
 	if p := c.paused(id).Progress; p.Failed < 5 || p.Done+p.Failed == p.Total {
 		t.Errorf("after the stop policy %+v, want at least 5 failed and not the end", p)
 	}
-	if _, err := c.tasks.Resume(t.Context(), id, taskkit.StopAfter("50%")); err != nil {
+	if _, err := c.tasks.Resume(t.Context(), id, taskkit.WithStopAfter("50%")); err != nil {
 		t.Fatal(err)
 	}
 	if p := c.ended(id).Progress; p.Done != 990 || p.Failed != 10 {

@@ -99,7 +99,7 @@ func (*Executor) Merge(total *State, part State) error {
 // mail.
 func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (Result, error) {
 	r := Result{Raised: b.State.Raised}
-	if b.Ending() != taskkit.EndDone {
+	if b.EndReason() != taskkit.EndDone {
 		// After a stop the states of the buckets were not merged.
 		var err error
 		r.Raised, err = caseload.CountAlerts(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Task)
@@ -112,6 +112,6 @@ func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (R
 	alerted := targets.Targets{Query: &targets.Query{Alert: b.Task}}
 	var err error
 	r.Mail, err = x.SubmitMail(ctx, b.Tx, sendemail.Spec{Targets: alerted, Letter: *b.Spec.Mail},
-		taskkit.OwnedBy(b.Owner), taskkit.RunAs(b.RunAs), taskkit.Follows(b.Task), taskkit.WithTotal(r.Raised))
+		taskkit.OwnedBy(b.Owner), taskkit.RunAs(b.RunAs), taskkit.WithPredecessor(b.Task), taskkit.WithTotal(r.Raised))
 	return r, err
 }

@@ -132,7 +132,7 @@ func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (R
 // Abort implements [taskkit.Aborter]: nothing is left, unless Report is still to
 // come. A bucket leaves its parts to the task, since it can be retried.
 func (x *Executor) Abort(ctx context.Context, b *taskkit.Batch[Spec, State]) error {
-	if !b.Segment.IsZero() || b.Ending() == taskkit.EndStop {
+	if !b.Segment.IsZero() || b.EndReason() == taskkit.EndStop {
 		return nil
 	}
 	if err := caseload.DropParts(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Task); err != nil {

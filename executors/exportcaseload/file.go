@@ -52,7 +52,7 @@ func (x *Executor) assemble(ctx context.Context, b *taskkit.Batch[Spec, State]) 
 		})
 	})
 	// After a stop the states of the buckets were not merged, and the parts are counted.
-	if err == nil && parts != b.State.Parts && b.Ending() == taskkit.EndDone {
+	if err == nil && parts != b.State.Parts && b.EndReason() == taskkit.EndDone {
 		err = taskkit.Permanent("parts_removed", fmt.Errorf("there are %d parts of %d: another worker has finished this task, or it has failed before, which removed them; submit the export again",
 			parts, b.State.Parts))
 	}

@@ -146,7 +146,7 @@ func take[State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[RunSpe
 
 // Abort implements [taskkit.Aborter].
 func (*Executor) Abort(ctx context.Context, b *taskkit.Batch[Spec, State]) error {
-	if b.Ending() != taskkit.EndDelete {
+	if b.EndReason() != taskkit.EndDelete {
 		return nil
 	}
 	return caseload.DropRegistrarRows(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Task)

@@ -40,7 +40,7 @@ func (x *Executor) compose(ctx context.Context, b *taskkit.Batch[Spec, State], p
 		if p := found[id]; p != nil && p.Email != nil {
 			if to, err := mail.ParseAddress(*p.Email); err == nil {
 				fill := strings.NewReplacer("{first_name}", p.FirstName, "{last_name}", p.LastName)
-				key := b.Key(id)
+				key := b.IdempotencyKey(id)
 				d.mail, d.err = Mail{
 					To: to.Address, Key: key, MessageID: key + "@" + x.domain(), Task: b.Task,
 					Subject: oneLine(fill.Replace(b.Spec.Letter.Subject)), Body: fill.Replace(b.Spec.Letter.Body),

@@ -17,7 +17,7 @@ import (
 const Most = 1_000_000
 
 // Targets selects the people of a task. Exactly one field is set, or none if the
-// task is submitted over a frozen set of people, by [taskkit.Over].
+// task is submitted over a frozen set of people, by [taskkit.WithTargets].
 type Targets struct {
 	// People lists them by id.
 	People []uuid.UUID `json:"people,omitempty" validate:"required_without_all=Query None,max=100000,unique"`

@@ -58,7 +58,7 @@ func overTargets(n, bad int) intake.Decision {
 		}
 		read.Store(true)
 	}
-	return intake.Submit(targetKind, targetSpec{}, taskkit.System(), taskkit.Over(once))
+	return intake.Submit(targetKind, targetSpec{}, taskkit.System(), taskkit.WithTargets(once))
 }
 
 // hostile is a handler that misbehaves, in a way that the id of the message names.

@@ -14,7 +14,7 @@ func TestConditionsAreNamed(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		taskhttp.Start(e.jobs, "POST /people/approved", workKind, withOptions(taskkit.WithApproval()))
-		taskhttp.Start(e.jobs, "POST /people/limited", piecesKind, taskhttp.Before(optionsOf[piecesSpec](taskkit.StopAfter("1"))))
+		taskhttp.Start(e.jobs, "POST /people/limited", piecesKind, taskhttp.Before(optionsOf[piecesSpec](taskkit.WithStopAfter("1"))))
 		refused := func(id taskkit.ID, op, want string) {
 			t.Helper()
 			r := e.do(t, "POST", path(id)+"/"+op, "")

@@ -195,7 +195,7 @@ func (s *starter[Spec, State, Result]) submit(ctx context.Context, who Caller, s
 		opts = append(opts, taskkit.WithIdempotencyKey(key))
 	}
 	if preview {
-		opts = append(opts, taskkit.Preview())
+		opts = append(opts, taskkit.WithPreview())
 	}
 	switch {
 	case s.before == nil:

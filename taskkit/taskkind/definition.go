@@ -32,7 +32,7 @@ type Definition[Spec, State, Result any] struct {
 	// continues the task; false, the default, ends the task in ERROR. True needs
 	// [Take], and a Config.MaxAttempts of at least 3.
 	SkipPoison bool
-	// StopAfter is the stop policy of tasks that are submitted without one, such as "100"
+	// WithStopAfter is the stop policy of tasks that are submitted without one, such as "100"
 	// or "5%"; see the option StopAfter. Defaults to "", which is none.
 	StopAfter string
 	// DeferDelays is how long a task waits before each time that it tries its deferred
@@ -57,17 +57,17 @@ type Definition[Spec, State, Result any] struct {
 	// Retired kinds accept no new tasks. Existing tasks are still run.
 	Retired bool
 	// Targets is the list of the spec whose elements are the targets of a task; see
-	// [Over] and, if the executor finds them, [TargetsFoundIn]. The zero value is none.
+	// [WithTargets] and, if the executor finds them, [TargetsFoundIn]. The zero value is none.
 	Targets Targets[Spec]
-	// Preview says that the executor can run as a preview: that it checks b.Preview
-	// before each effect outside b.Tx. See [Preview].
+	// WithPreview says that the executor can run as a preview: that it checks b.Preview
+	// before each effect outside b.Tx. See [WithPreview].
 	Preview bool
 	// Ledger says that the items that [Batch.Succeed] records are stored, for a kind that
 	// finds its items itself: [Client.Items] then lists those that succeeded. It is not
 	// needed for what [Take] returns from the list of Targets.
 	Ledger bool
 	// Children says that the executor may submit tasks as children of its own, with the
-	// option ChildOf, and wait for them. Segments and Stages imply it. [WithCoalescing] is
+	// option WithParent, and wait for them. Segments and Stages imply it. [WithCoalescing] is
 	// refused for such a kind.
 	Children bool
 	// Segments says that the executor is a [Segmenter].

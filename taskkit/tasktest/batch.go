@@ -55,14 +55,14 @@ type batchOptions struct {
 	limit   int
 	taken   int
 	attempt int
-	ending  taskkit.Ending
+	ending  taskkit.EndReason
 	owner   uuid.UUID
 	runAs   uuid.UUID
 	targets *session.Targets
 }
 
-// WithTargets gives the task a frozen set of targets, as [taskkit.Over] does. The type
-// must match the kind's list, which is empty in the spec. For [Run], pass taskkit.Over to
+// WithTargets gives the task a frozen set of targets, as [taskkit.WithTargets] does. The type
+// must match the kind's list, which is empty in the spec. For [Run], pass taskkit.WithTargets to
 // [WithSubmitOptions].
 func WithTargets[T any](targets ...T) BatchOption {
 	return batchOption(func(o *batchOptions) {
@@ -81,9 +81,9 @@ func WithTaken(n int) BatchOption { return batchOption(func(o *batchOptions) { o
 // WithAttempt sets b.Attempt. Defaults to 1.
 func WithAttempt(n int) BatchOption { return batchOption(func(o *batchOptions) { o.attempt = n }) }
 
-// WithEnding sets what b.Ending returns, for tests of Abort and Report. Defaults to
+// WithEnding sets what b.EndReason returns, for tests of Abort and Report. Defaults to
 // [taskkit.NotEnding].
-func WithEnding(e taskkit.Ending) BatchOption {
+func WithEnding(e taskkit.EndReason) BatchOption {
 	return batchOption(func(o *batchOptions) { o.ending = e })
 }
 

@@ -68,8 +68,8 @@ func TestNewBatchRecords(t *testing.T) {
 	ctx := t.Context()
 	b := tasktest.NewBatch(t, kind, spec{}, state{}, tasktest.WithTx(begin(t)),
 		tasktest.WithAttempt(3), tasktest.WithEnding(taskkit.EndStop))
-	if b.Attempt != 3 || b.Ending() != taskkit.EndStop || b.Limit != 2 {
-		t.Errorf("attempt %d, ending %s, limit %d", b.Attempt, b.Ending(), b.Limit)
+	if b.Attempt != 3 || b.EndReason() != taskkit.EndStop || b.Limit != 2 {
+		t.Errorf("attempt %d, ending %s, limit %d", b.Attempt, b.EndReason(), b.Limit)
 	}
 	b.Total(9)
 	b.Advance(4)

@@ -80,7 +80,7 @@ func (s *Step) TakeDeferred(limit int, key func(i int) string) (n int, more bool
 
 // errNotTaken is the error of a batch that defers what cannot be taken again.
 var errNotTaken = errors.New("Defer was given an item that Take did not return in this batch: pass an element as Take returned it; " +
-	"an executor that does not use Take cannot defer items: use a list in the spec or taskkit.Over, or remember them in b.State")
+	"an executor that does not use Take cannot defer items: use a list in the spec or taskkit.WithTargets, or remember them in b.State")
 
 // Defer records an item, by its key, that is tried again in the next round. In the last
 // round it fails.

@@ -163,7 +163,7 @@ type walk struct {
 func (w *walk) options(schema string) []taskkit.SubmitOption {
 	opts := []taskkit.SubmitOption{taskkit.WithSchema(schema), taskkit.System()}
 	if w.Frozen = w.From/w.Items%2 == 1; w.Frozen {
-		opts = append(opts, taskkit.Over(func(yield func(int64) bool) {
+		opts = append(opts, taskkit.WithTargets(func(yield func(int64) bool) {
 			for at := w.From; at < w.From+w.Items && yield(at); {
 				at++
 			}

@@ -105,14 +105,14 @@ func (o *operator) submit(ctx context.Context, n int) error {
 	o.mu.Unlock()
 	t.limits = [][]string{{"100", "110", "1000000"}, {"5%", "30%", "1000000"}}[n%2]
 	opts := []taskkit.SubmitOption{
-		taskkit.WithSchema(o.args.Schema), taskkit.System(), taskkit.StopAfter(t.limits[0]), taskkit.Over(func(yield func(int64) bool) {
+		taskkit.WithSchema(o.args.Schema), taskkit.System(), taskkit.WithStopAfter(t.limits[0]), taskkit.WithTargets(func(yield func(int64) bool) {
 			for at := t.spec.First; at < t.spec.First+lotSize && yield(at); {
 				at++
 			}
 		}),
 	}
 	if t.preview {
-		opts = append(opts, taskkit.Preview())
+		opts = append(opts, taskkit.WithPreview())
 	}
 	return o.inTx(ctx, func(tx *sql.Tx) error {
 		id, err := taskkit.Submit(ctx, tx, lots, t.spec, opts...)
@@ -160,7 +160,7 @@ func (o *operator) resume(ctx context.Context) error {
 		}
 		for {
 			t.limits = t.limits[1:]
-			_, err := o.client.Resume(ctx, id, taskkit.StopAfter(t.limits[0]))
+			_, err := o.client.Resume(ctx, id, taskkit.WithStopAfter(t.limits[0]))
 			if err == nil {
 				break
 			}
@@ -222,7 +222,7 @@ func (o *operator) retry() {
 		}
 		err := o.inTx(o.Context(), func(tx *sql.Tx) error {
 			client := taskkit.NewClient(tx, taskkit.WithSchema(o.args.Schema))
-			retry, err := client.RetryFailed(o.Context(), id, taskkit.StopAfter("5%"))
+			retry, err := client.RetryFailed(o.Context(), id, taskkit.WithStopAfter("5%"))
 			if err != nil {
 				return err
 			}

@@ -137,7 +137,7 @@ func (o *parentOperator) submit(ctx context.Context, n int, t *parentTask) error
 			First: t.first, Children: parts, Items: items, Delay: 5, Window: 2 + int64(n/3%4), OnFailure: means, Breaks: breaks, Nested: n%2 == 0,
 		}, opts...)
 	case 1:
-		opts = append(opts, taskkit.MaxParallel(1+n/3%4), taskkit.WithChildFailure(means))
+		opts = append(opts, taskkit.WithMaxParallel(1+n/3%4), taskkit.WithChildFailure(means))
 		id, err = taskkit.Submit(ctx, o.db.DB, divided, division{First: t.first, Items: parts * items, Delay: 5, Breaks: breaks}, opts...)
 	default:
 		id, err = taskkit.Submit(ctx, o.db.DB, composites, composite{First: t.first, Items: items, Delay: 5, Breaks: breaks}, opts...)

@@ -105,7 +105,7 @@ func (family) Report(_ context.Context, b *familyBatch) (int, error) { return b.
 func (l *env) submitFamily(ctx context.Context) (id taskkit.ID, err error) {
 	first := l.next
 	l.next += familyItems
-	id, err = taskkit.Submit(ctx, l.db.DB, familyKind, familySpec{First: first}, taskkit.WithSchema(l.schema), taskkit.System(), taskkit.MaxParallel(2))
+	id, err = taskkit.Submit(ctx, l.db.DB, familyKind, familySpec{First: first}, taskkit.WithSchema(l.schema), taskkit.System(), taskkit.WithMaxParallel(2))
 	if err != nil {
 		return id, fmt.Errorf("submit: %w", err)
 	}

@@ -72,9 +72,9 @@ func (l *env) submitMixed(ctx context.Context, preview bool) (id taskkit.ID, err
 	for i := range targets {
 		targets[i] = set.First + int64(i)
 	}
-	opts := []taskkit.SubmitOption{taskkit.WithSchema(l.schema), taskkit.System(), taskkit.Over(slices.Values(targets)), taskkit.StopAfter("1")}
+	opts := []taskkit.SubmitOption{taskkit.WithSchema(l.schema), taskkit.System(), taskkit.WithTargets(slices.Values(targets)), taskkit.WithStopAfter("1")}
 	if preview {
-		opts = append(opts, taskkit.Preview())
+		opts = append(opts, taskkit.WithPreview())
 	}
 	id, err = taskkit.Submit(ctx, tx, mixedKind, mixedSpec{First: set.First}, opts...)
 	if err != nil {
@@ -88,7 +88,7 @@ func (l *env) submitMixed(ctx context.Context, preview bool) (id taskkit.ID, err
 
 // resume lets a paused task go on with a limit that it does not reach.
 func (l *env) resume(ctx context.Context, id taskkit.ID) error {
-	_, err := taskkit.NewClient(l.db, taskkit.WithSchema(l.schema)).Resume(ctx, id, taskkit.StopAfter("100"))
+	_, err := taskkit.NewClient(l.db, taskkit.WithSchema(l.schema)).Resume(ctx, id, taskkit.WithStopAfter("100"))
 	if _, refused := errors.AsType[*taskkit.StateError](err); refused {
 		return nil // its worker has not released it yet, or it was resumed before
 	}

@@ -98,7 +98,7 @@ func (a *processArgs) call(db *sql.DB) error {
 	switch a.Call {
 	case "submit":
 		id, err = taskkit.Submit(ctx, db, peopleKind(a.Batch), a.Spec, taskkit.System(), taskkit.WithSchema(a.Schema),
-			taskkit.Over(func(yield func(int64) bool) {
+			taskkit.WithTargets(func(yield func(int64) bool) {
 				for before := range a.Last {
 					if !yield(before + 1) {
 						return

@@ -169,7 +169,7 @@ func newEnv(tb testing.TB, db *testdb.DB) *env {
 			return taskkit.Submit(tb.Context(), db.DB, fileKind, struct{}{}, opts...)
 		}
 		if mode == "preview" {
-			mode, opts = "done", append(opts, taskkit.Preview())
+			mode, opts = "done", append(opts, taskkit.WithPreview())
 		}
 		return taskkit.Submit(tb.Context(), db.DB, fuzzKind, fuzzSpec{Mode: mode, Items: []string{"a", "b", "c"}, Token: secretMarker}, opts...)
 	}

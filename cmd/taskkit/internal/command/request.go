@@ -63,7 +63,7 @@ func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 		defer db.close()
 		opts := who.options()
 		if r.given != "" && r.limit == optionalLimit {
-			opts = append(opts, taskkit.StopAfter(r.given))
+			opts = append(opts, taskkit.WithStopAfter(r.given))
 		}
 		if skip {
 			opts = append(opts, taskkit.WithSkip())

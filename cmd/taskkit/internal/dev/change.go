@@ -114,7 +114,7 @@ func (r *run) runPreview(ctx context.Context, c *change) (err error) {
 	c.preview = &action{name: "preview", submit: func(ctx context.Context, tx taskkit.Execer, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
 		return programstatustask.Submit(ctx, tx, programstatus.Spec{Program: r.people.program, Status: caseload.Exited}, opts...)
 	}}
-	if err := r.inTransaction(ctx, c.preview, taskkit.Preview(), taskkit.Over(slices.Values(c.people))); err != nil {
+	if err := r.inTransaction(ctx, c.preview, taskkit.WithPreview(), taskkit.WithTargets(slices.Values(c.people))); err != nil {
 		return err
 	}
 	if err := r.until(ctx, c.preview, (*taskkit.Task).Ended); err != nil {
@@ -172,7 +172,7 @@ func notes(p *taskkit.PreviewReport) string {
 func (r *run) runCanary(ctx context.Context, c *change) (err error) {
 	opts := []taskkit.SubmitOption{taskkit.WithApproval()}
 	if c.canary > 0 { // with one person it waits before its first batch
-		opts = append(opts, taskkit.Canary(c.canary))
+		opts = append(opts, taskkit.WithCanary(c.canary))
 	}
 	c.real = &action{name: "change"}
 	if c.real.id, err = r.client.Apply(ctx, c.preview.id, opts...); err != nil {
