@@ -13,9 +13,9 @@ import (
 	"taskkit.dev/taskkit/segment"
 )
 
-// DefaultBuckets is how many buckets of a task are open at once unless [WithMaxParallel] says
+// defaultBuckets is how many buckets of a task are open at once unless [WithMaxParallel] says
 // otherwise. More are submitted when half of them have ended.
-const DefaultBuckets = 64
+const defaultBuckets = 64
 
 // codeSegments is the code of a plan of segments that cannot be used.
 const codeSegments = "segments"
@@ -84,7 +84,7 @@ func (c *call[Spec, State, Result]) runBuckets(ctx context.Context, s *session.S
 	if t.Err != nil {
 		return session.Next{}, nil, t.Err
 	}
-	window, refill := DefaultBuckets, DefaultBuckets/2
+	window, refill := defaultBuckets, defaultBuckets/2
 	if n := s.Options.MaxParallel; n > 0 {
 		window, refill = n, n-1
 	}

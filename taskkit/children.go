@@ -22,7 +22,7 @@ import (
 // The parent waits for its children by returning [AwaitChildren], and does not end before
 // they have. A stop, a pause, a resume and a delete of the parent reach its open children,
 // to any depth. A child can be stopped, paused and resumed alone; until its parent
-// is complete it cannot be deleted alone, see [ChildNeededError]. A retry of a parent that has failed retries
+// is complete it cannot be deleted alone, see [ChildError]. A retry of a parent that has failed retries
 // its failed children, and those only.
 func WithParent(parent ID) SubmitOption {
 	return submitOption(func(s *submission) {
@@ -62,13 +62,13 @@ func (s *submission) completeChild(tx Execer) error {
 // child is open until it is COMPLETED, in FAILURE or in ERROR; a failed one that is retried
 // is open again. Negative numbers are 0.
 //
-// If a child has failed, the task submits no more: it waits until none is open and ends in
-// FAILURE with the code child_failed. [Next.OnChildFailure] chooses otherwise.
+// Failed says what a failed child means for the task. With [FailParent] the task submits no
+// more: it waits until none is open and ends in FAILURE with the code child_failed.
 //
 // Execute returns Done only when no child is open; a task whose batch submits children and
 // returns [Done] fails with the code misuse.
-func AwaitChildren(n int) Next {
-	return Next{await: true, atMost: max(n, 0), onFailure: FailParent}
+func AwaitChildren(n int, failed ChildFailure) Next {
+	return Next{await: true, atMost: max(n, 0), onFailure: failed}
 }
 
 // ChildFailure is what a child that ends in FAILURE or ERROR means for its parent.
@@ -85,20 +85,15 @@ const (
 	ContinueParent ChildFailure = "continue"
 )
 
-// OnChildFailure returns the request of [AwaitChildren] with another meaning of a failed
-// child. It changes nothing of other values of Next.
-func (n Next) OnChildFailure(f ChildFailure) Next {
-	if n.await {
-		n.onFailure = f
-	}
-	return n
-}
-
 // check returns the error of a value of Next that no task can follow.
 func (n Next) check() error {
 	switch n.onFailure {
-	case "", FailParent, PauseParent, ContinueParent:
+	case FailParent, PauseParent, ContinueParent:
 		return nil
+	case "":
+		if !n.await {
+			return nil
+		}
 	}
 	return misuse(fmt.Errorf("%q is no meaning of a failed child: use FailParent, PauseParent or ContinueParent", shorten(string(n.onFailure))))
 }
@@ -127,7 +122,7 @@ func WithChildFailure(f ChildFailure) SubmitOption {
 
 // WithMaxParallel bounds how many buckets of the task are open at once, over all workers. It can be
 // changed while the task runs, see [Client.SetMaxParallel]. Less than 1 is an *[OptionError],
-// and so is a kind without Segments. Defaults to [DefaultBuckets].
+// and so is a kind without Segments. Defaults to 64.
 func WithMaxParallel(n int) SubmitOption {
 	return submitOption(func(s *submission) {
 		if n < 1 {

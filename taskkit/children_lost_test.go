@@ -32,8 +32,8 @@ func TestDeleteChild(t *testing.T) {
 			return err == nil && n.Completed == 1
 		})
 		for _, child := range childrenOf(t, db, id) {
-			var needed *taskkit.ChildNeededError
-			if _, err := c.Delete(t.Context(), child.ID); !errors.As(err, &needed) || needed.ID != child.ID || needed.Parent != id {
+			var needed *taskkit.ChildError
+			if _, err := c.Delete(t.Context(), child.ID); !errors.As(err, &needed) || needed.ID != child.ID || needed.Parent != id || needed.Reason != taskkit.NeededByParent {
 				t.Errorf("the delete of a child that is %s: %v", child.Status, err)
 			}
 		}
@@ -171,10 +171,10 @@ func TestChildrenRolledBack(t *testing.T) {
 				return taskkit.Done, nil
 			}
 			if err := submit(); err != nil || tries.Add(1) == 1 {
-				return taskkit.AwaitChildren(0), errors.Join(err, errPlanned)
+				return taskkit.AwaitChildren(0, taskkit.FailParent), errors.Join(err, errPlanned)
 			}
 			b.State.Submitted = true
-			return taskkit.AwaitChildren(0), nil
+			return taskkit.AwaitChildren(0, taskkit.FailParent), nil
 		}})
 		started(t, db, &reg, quick(t, db))
 		task := ended(t, db, submitted(t, db, parent, familySpec{Children: 0}))

@@ -56,7 +56,7 @@ func (f *family) execute(db *testdb.DB, failure taskkit.ChildFailure) func(conte
 			specs[i].Items = i + 1
 		}
 		_, err := taskkit.SubmitMany(ctx, b.Tx, f.child, specs, taskkit.WithParent(b.Task), taskkit.WithSchema(schemaOf(db)))
-		return taskkit.AwaitChildren(0).OnChildFailure(failure), err
+		return taskkit.AwaitChildren(0, failure), err
 	}
 }
 
@@ -155,8 +155,8 @@ func TestChildFails(t *testing.T) {
 				lone = child
 			}
 		}
-		var refused *taskkit.ParentEndedError
-		if _, err := c.Retry(t.Context(), lone.ID); !errors.As(err, &refused) || refused.Parent != id {
+		var refused *taskkit.ChildError
+		if _, err := c.Retry(t.Context(), lone.ID); !errors.As(err, &refused) || refused.Parent != id || refused.Reason != taskkit.ParentEnded {
 			t.Errorf("the retry of a child whose parent has ended: %v", err)
 		}
 		if _, err := c.Retry(t.Context(), id); err != nil {

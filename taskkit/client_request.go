@@ -69,7 +69,7 @@ func (c *Client) Retry(ctx context.Context, id ID, opts ...RequestOption) (*Task
 // Delete removes a task with its result and its item failures, irrevocably. Its
 // events stay. A running task is aborted and removed at its next batch boundary;
 // the control of the returned task says so. It returns [ErrNotFound] when there
-// is no such task, and a *[ChildNeededError] for a child whose parent is not complete.
+// is no such task, and a *[ChildError] for a child whose parent is not complete.
 func (c *Client) Delete(ctx context.Context, id ID, opts ...RequestOption) (*Task, error) {
 	return c.request(ctx, id, lifecycle.ActDelete, opts)
 }

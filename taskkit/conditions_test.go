@@ -300,8 +300,8 @@ func TestConditionsOptionsRefused(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := badEvery("numbers_refused", "")
 		for name, options := range map[string][]taskkit.SubmitOption{
-			"WithStopAfter":      {taskkit.WithStopAfter("0.5%")},
-			"WithCanary":         {taskkit.WithCanary(0)},
+			"WithStopAfter":  {taskkit.WithStopAfter("0.5%")},
+			"WithCanary":     {taskkit.WithCanary(0)},
 			"WithCoalescing": {taskkit.WithCanary(1), taskkit.WithCoalescing("r")},
 		} {
 			_, err := taskkit.Submit(t.Context(), db.DB, k, below(1), append(options, taskkit.System(), taskkit.WithSchema(schemaOf(db)))...)

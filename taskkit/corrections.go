@@ -29,7 +29,7 @@ type Correction struct {
 // [CorrectionsFromCSV] for a file that was written from these. They are read once and
 // compared with the items while the new task is stored, so that neither is in memory as
 // a whole. Of corrected items, duplicates are left out, as [WithTargets] does: up to
-// [MaxUnorderedTargets] may come in any order, and each may have [MaxTargetSize].
+// a million may come in any order, and each may have 1,024 bytes of JSON.
 //
 // A corrected item is JSON of the same type as the item was: a string, a number, a bool,
 // an object or a list. The rules of validation of the spec are not checked, and what

@@ -98,7 +98,9 @@ func TestDeferredItemsAreTriedAgain(t *testing.T) {
 		k := deferKind(time.Millisecond, time.Millisecond)
 		for name, submit := range map[string]func() taskkit.ID{
 			"list": func() taskkit.ID { return submitted(t, db, k, deferSpec{Numbers: oneTo(n)}) },
-			"set":  func() taskkit.ID { return submitted(t, db, k, deferSpec{}, taskkit.WithTargets(slices.Values(oneTo(n)))) },
+			"set": func() taskkit.ID {
+				return submitted(t, db, k, deferSpec{}, taskkit.WithTargets(slices.Values(oneTo(n))))
+			},
 		} {
 			x := newDeferring()
 			for _, at := range [][2]int{{0, 1}, {0, 71}, {1, 2}, {2, 4}} {

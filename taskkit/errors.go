@@ -33,31 +33,15 @@ func (e *UnknownKindError) Error() string {
 		shorten(e.Kind), orNone(e.Known))
 }
 
-// MissingExecutorError: a kind was registered without an executor.
-type MissingExecutorError struct{ Kind string }
-
-func (e *MissingExecutorError) Error() string {
-	return fmt.Sprintf("taskkit: kind %q has no executor: set its field in gen.Executors, or pass one to Register", e.Kind)
+// UsageError: the program uses the package in a way that cannot work, such as a kind that
+// is registered twice or without an executor. It is not caused by data, and the remedy is a
+// change of the program.
+type UsageError struct {
+	What string // what is wrong: a kind
+	Why  string // the problem and its remedy
 }
 
-// DuplicateKindError: two executors claim the same kind, by name or alias.
-type DuplicateKindError struct{ Kind string }
-
-func (e *DuplicateKindError) Error() string {
-	return fmt.Sprintf("taskkit: kind %q is registered twice: give one of the two executors another name", e.Kind)
-}
-
-// ExecutorError: an executor and the [Definition] of its kind contradict each other in one of
-// the methods Segments, Merge and Stages.
-type ExecutorError struct {
-	Kind    string
-	Method  string
-	Problem string
-}
-
-func (e *ExecutorError) Error() string {
-	return fmt.Sprintf("taskkit: the executor of kind %s %s", e.Kind, e.Problem)
-}
+func (e *UsageError) Error() string { return "taskkit: kind " + e.What + " " + e.Why }
 
 // SpecError: a spec was refused before anything was stored.
 type SpecError struct {
@@ -344,9 +328,9 @@ func public(err error) error {
 	case errors.Is(err, store.ErrCannotQuery):
 		return &OptionError{"WithCoalescing", "this handle can only execute; use one that can query as well, as *sql.Tx and ent's transactions can"}
 	case errors.As(err, &parent):
-		return &ParentEndedError{ID: parent.ID, Parent: parent.Parent, Status: Status(parent.Status)}
+		return &ChildError{ID: parent.ID, Parent: parent.Parent, Status: Status(parent.Status), Reason: ParentEnded}
 	case errors.As(err, &needed):
-		return &ChildNeededError{ID: needed.ID, Parent: needed.Parent, Status: Status(needed.Status)}
+		return &ChildError{ID: needed.ID, Parent: needed.Parent, Status: Status(needed.Status), Reason: NeededByParent}
 	case errors.As(err, &targets):
 		return &TargetsError{Problem: targets.Problem, Keys: targets.Keys, Positions: targets.Positions}
 	case errors.As(err, &spec):

@@ -44,7 +44,7 @@ func (courierExecutor) Execute(ctx context.Context, b *courierBatch) (taskkit.Ne
 		routes[i].Name = name
 	}
 	_, err := taskkit.SubmitMany(ctx, b.Tx, routeKind, routes, taskkit.WithParent(b.Task))
-	return taskkit.AwaitChildren(0), err
+	return taskkit.AwaitChildren(0, taskkit.FailParent), err
 }
 
 // A task submits children in a batch, and goes on when they have ended.

@@ -45,8 +45,8 @@ func ExampleRegister() {
 	var r taskkit.Registry
 	taskkit.Register[greetSpec, greetState](&r, greetKind, nil)
 	_, err := taskkit.NewWorker(db, &r, taskkit.Config{})
-	var missing *taskkit.MissingExecutorError
-	fmt.Println(errors.As(err, &missing), missing.Kind)
+	var missing *taskkit.UsageError
+	fmt.Println(errors.As(err, &missing), missing.What)
 	// Output: true greet
 }
 

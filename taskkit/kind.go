@@ -12,11 +12,11 @@ import (
 	"taskkit.dev/taskkit/taskkind"
 )
 
-// Defaults of a [taskkind.Definition].
-const (
-	DefaultQueue     = "default"
-	DefaultBatchSize = 100
-)
+// DefaultQueue is the queue of a kind that names none.
+const DefaultQueue = "default"
+
+// defaultBatchSize is the default of taskkind.Definition.BatchSize.
+const defaultBatchSize = 100
 
 // Kind is a bulk action as services and workers refer to it: its stored name, and
 // how its spec, state and result are stored. A Result of struct{} means that the
@@ -85,7 +85,7 @@ func NewKind[Spec, State, Result any](d taskkind.Definition[Spec, State, Result]
 		panic(fmt.Sprintf("taskkit: kind %s: its targets are found with the state %v, and its state is %v", d.Name, t, reflect.TypeFor[State]()))
 	}
 	if d.BatchSize <= 0 {
-		d.BatchSize = DefaultBatchSize
+		d.BatchSize = defaultBatchSize
 	}
 	if d.MaxBatchSize > 0 {
 		d.BatchSize = min(d.BatchSize, d.MaxBatchSize)

@@ -79,9 +79,9 @@ func TestMethodsOfKind(t *testing.T) {
 				}
 				return
 			}
-			var e *taskkit.ExecutorError
-			if !errors.As(err, &e) || e.Kind != "count" || e.Method != c.method || !strings.Contains(err.Error(), c.remedy) {
-				t.Errorf("got %v, want an *ExecutorError of %s that says %q", err, c.method, c.remedy)
+			var e *taskkit.UsageError
+			if !errors.As(err, &e) || e.What != "count" || !strings.Contains(e.Why, c.method) || !strings.Contains(err.Error(), c.remedy) {
+				t.Errorf("got %v, want an *UsageError of %s that says %q", err, c.method, c.remedy)
 			}
 		})
 	}

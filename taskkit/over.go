@@ -11,18 +11,6 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// Bounds of the targets of a task that is submitted with [WithTargets].
-const (
-	// MaxTargets is the greatest number of targets, without duplicates.
-	MaxTargets = store.MaxTargets
-	// MaxUnorderedTargets is up to how many targets may come in any order. More must
-	// ascend: integers by value, strings by their bytes, and all others by the bytes
-	// of their JSON.
-	MaxUnorderedTargets = store.MaxUnorderedTargets
-	// MaxTargetSize is the greatest size of the JSON of a target, in bytes.
-	MaxTargetSize = store.MaxTargetSize
-)
-
 // emptyTargets is the name of the list of targets if the spec has none in it.
 func (k *Kind[Spec, State, Result]) emptyTargets(s *Spec) string {
 	if k.def.Targets.Len(s) == 0 {
@@ -33,7 +21,7 @@ func (k *Kind[Spec, State, Result]) emptyTargets(s *Spec) string {
 
 // WithTargets submits the task over a frozen set of targets, instead of those in the list
 // of the spec that the kind's directive names with targets=FIELD. The set may be of
-// any length up to [MaxTargets]. It is stored beside the task in the caller's
+// any length up to 10 million, without duplicates. It is stored beside the task in the caller's
 // transaction, page by page as the sequence is read, and never changes. [Take]
 // returns its elements in their order. Duplicates are left out.
 //
@@ -41,8 +29,8 @@ func (k *Kind[Spec, State, Result]) emptyTargets(s *Spec) string {
 // apply to the set; rules for its elements, after dive, apply to each. A Validate
 // method of the spec sees the list empty.
 //
-// An empty set, one that has more than [MaxUnorderedTargets] and does not ascend, and
-// one with a target that is too large is a *[TargetsError]; a target that breaks a
+// An empty set, one that has more than a million targets and does not ascend, and
+// one with a target of more than 1,024 bytes of JSON is a *[TargetsError]; a target that breaks a
 // rule is a *[SpecError] with its position. Targets of another type than the list's, a
 // nil sequence, a kind without a list of targets, SubmitMany of several specs and
 // [WithCoalescing] are an *[OptionError]. After an error nothing is stored on a *sql.DB; a caller's

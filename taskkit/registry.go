@@ -23,16 +23,16 @@ type Registry struct {
 type submitJSON func(ctx context.Context, tx Execer, spec []byte, opts ...SubmitOption) (ID, error)
 
 // Register binds an executor to its kind. A missing executor is reported by
-// [Registry.Err] and [NewWorker] as a *[MissingExecutorError], and a kind or alias
-// that is registered twice as a *[DuplicateKindError]. An executor with or without a method
-// that the [Definition] of the kind says otherwise of is an *[ExecutorError].
+// [Registry.Err] and [NewWorker] as a *[UsageError], and so are a kind or alias that is
+// registered twice, and an executor whose methods are not the ones that the definition of
+// the kind declares.
 //
 // An executor may wrap another and return it from a method Unwrap() any. The
 // runtime then finds the optional methods of the one within, such as those of [Aborter] and
 // [Reporter].
 func Register[Spec, State, Result any](r *Registry, k *Kind[Spec, State, Result], x Executor[Spec, State]) {
 	if v := reflect.ValueOf(x); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		r.errs = append(r.errs, &MissingExecutorError{Kind: k.Name()})
+		r.errs = append(r.errs, &UsageError{k.Name(), "has no executor: set its field in gen.Executors, or pass one to Register"})
 		return
 	}
 	if r.kinds == nil {
@@ -46,7 +46,7 @@ func Register[Spec, State, Result any](r *Registry, k *Kind[Spec, State, Result]
 	}
 	for _, name := range append([]string{k.def.Name}, k.def.Aliases...) {
 		if _, ok := r.kinds[name]; ok {
-			r.errs = append(r.errs, &DuplicateKindError{Kind: name})
+			r.errs = append(r.errs, &UsageError{name, "is registered twice: give one of the two executors another name"})
 			continue
 		}
 		r.kinds[name] = bound

@@ -6,9 +6,6 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// MaxSampled bounds a canary of a sample: its items times the interval of [WithSample].
-const MaxSampled = store.MaxSampled
-
 // WithSample lets a preview or a canary see a sample of the targets: the first of them, and each
 // n-th after it, so that all parts of a set that is sorted are seen. Duplicates that [WithTargets]
 // leaves out do not count.
@@ -16,7 +13,7 @@ const MaxSampled = store.MaxSampled
 // With [WithPreview] the sample is the whole set of the task. [Client.Apply] applies it to
 // the sample; for all targets, submit the task anew. With [WithCanary] and without WithPreview the task is
 // over all targets: first come as many of the sample as the canary has, then all others in
-// their order. The number of items of the canary times n is [MaxSampled] at most, since
+// their order. The number of items of the canary times n is 100,000 at most, since
 // the others among so many targets are kept in memory meanwhile.
 //
 // The targets can be a list in the spec, which is then stored as a frozen set, or those of
@@ -46,8 +43,8 @@ func (s *submission) checkSampling() error {
 	case s.sample == 0:
 	case !s.Options.Preview && s.Options.Canary == 0:
 		return &OptionError{"WithSample", "a sample is for a preview or a canary: add WithPreview() or WithCanary(items)"}
-	case !s.Options.Preview && s.Options.Canary > int64(MaxSampled/s.sample):
-		return &OptionError{"WithSample", fmt.Sprintf("a canary of %d items, each %d-th, is of more than %d targets: choose a smaller canary or interval", s.Options.Canary, s.sample, MaxSampled)}
+	case !s.Options.Preview && s.Options.Canary > int64(store.MaxSampled/s.sample):
+		return &OptionError{"WithSample", fmt.Sprintf("a canary of %d items, each %d-th, is of more than %d targets: choose a smaller canary or interval", s.Options.Canary, s.sample, store.MaxSampled)}
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// MaxStages is the greatest number of stages of a composite task.
-const MaxStages = 1000
+// maxStages is the greatest number of stages of a composite task.
+const maxStages = 1000
 
 // Stage is a part of a composite task: a prepared submission of any kind with a name. Make
 // it with [NewStage] and return it from the method Stages of a [Stager]. It is a value that
@@ -125,8 +125,8 @@ func checkStages(stages []Stage) error {
 	switch n := len(stages); {
 	case n == 0:
 		return &StageError{Problem: "there are none: return at least one from Stages, or use an Executor without Stages"}
-	case n > MaxStages:
-		return &StageError{Problem: fmt.Sprintf("there are %d, more than %d: put some of them into a composite task that is a stage of this one", n, MaxStages)}
+	case n > maxStages:
+		return &StageError{Problem: fmt.Sprintf("there are %d, more than %d: put some of them into a composite task that is a stage of this one", n, maxStages)}
 	}
 	at := make(map[string]int, len(stages)) // where the stages are, by name
 	for i, s := range stages {

@@ -5,7 +5,7 @@ import "context"
 // Stager is an [Executor] of composite tasks: of several stages, each of which is a task of
 // any kind. The [Definition] of its kind says so with Stages, which taskgen writes.
 //
-// Stages is called once for a task, when it starts. It returns the stages, [MaxStages] at
+// Stages is called once for a task, when it starts. It returns the stages, 1,000 at
 // most, each made with [NewStage]. They are stored together with b.State and with what was
 // written through b.Tx, and they never change. Stages that cannot be used end the task in
 // FAILURE, see [StageError]. Errors and the end of the context mean what they mean for

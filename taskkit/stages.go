@@ -113,7 +113,7 @@ func (c *call[Spec, State, Result]) runStages(ctx context.Context, s *session.St
 	} else if err := json.Unmarshal(s.Family.Memo, &memo); err != nil {
 		return false, next, nil, Permanent("undecodable_state", fmt.Errorf("what the task remembers of its stages: %w", err))
 	}
-	children, err := s.Children(ctx, uuid.Nil, MaxStages, false)
+	children, err := s.Children(ctx, uuid.Nil, maxStages, false)
 	if err != nil {
 		return false, next, nil, err
 	}

@@ -53,8 +53,8 @@ func WithTimeLimit(d time.Duration) SubmitOption {
 
 // The bounds of a rate, in items a second. See [WithMaxRate].
 const (
-	LowestRate  = 0.001
-	HighestRate = 1e6
+	lowestRate  = 0.001
+	highestRate = 1e6
 )
 
 // WithMaxRate bounds how many items a second the task processes, over all of its batches. [Batch.Limit] is
@@ -75,10 +75,10 @@ func WithMaxRate(itemsPerSecond float64) SubmitOption {
 
 // checkRate returns what is wrong with a rate; "" if nothing is.
 func checkRate(r float64) string {
-	if r >= LowestRate && r <= HighestRate {
+	if r >= lowestRate && r <= highestRate {
 		return ""
 	}
-	return fmt.Sprintf("%g items a second: use a number from %g to %.0f; to hold the task, pause it", r, LowestRate, HighestRate)
+	return fmt.Sprintf("%g items a second: use a number from %g to %.0f; to hold the task, pause it", r, lowestRate, highestRate)
 }
 
 // SetMaxRate changes how many items a second a task processes, see [WithMaxRate]; 0 removes the bound. A

@@ -29,7 +29,7 @@ func TestUnknownKindAfter(t *testing.T) {
 			}
 			b.State.Submitted = true
 			_, err := taskkit.Submit(ctx, b.Tx, f.parent, familySpec{Children: 2}, taskkit.WithParent(b.Task), taskkit.WithSchema(schemaOf(db)))
-			return taskkit.AwaitChildren(0).OnChildFailure(taskkit.PauseParent), err
+			return taskkit.AwaitChildren(0, taskkit.PauseParent), err
 		}}
 		taskkit.Register(all, top, submitOne)
 		stop := started(t, db, all, quick(t, db))

@@ -20,7 +20,7 @@ type Worker struct{ engine *engine.Worker }
 // have been migrated before.
 //
 // The mistakes in the registry and the configuration are returned all at once,
-// joined: *[MissingExecutorError], *[DuplicateKindError] and *[OptionError]. If there
+// joined: *[UsageError] and *[OptionError]. If there
 // are none it may return a *[ConnectError] or a *[SchemaError].
 //
 // The pool is shared with the application. A worker uses one connection for each slot and

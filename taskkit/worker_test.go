@@ -413,23 +413,23 @@ func TestNewWorkerRefuses(t *testing.T) {
 		t.Errorf("a newer schema: %v, want *SchemaError that is not behind", err)
 	}
 
-	var missing *taskkit.MissingExecutorError
+	var missing *taskkit.UsageError
 	var r taskkit.Registry
 	taskkit.Register[countSpec, countState](&r, countKind, nil)
-	if _, err := taskkit.NewWorker(db.DB, &r, taskkit.Config{}); !errors.As(err, &missing) || missing.Kind != "count" {
-		t.Errorf("nil executor: %v, want *MissingExecutorError of count", err)
+	if _, err := taskkit.NewWorker(db.DB, &r, taskkit.Config{}); !errors.As(err, &missing) || missing.What != "count" {
+		t.Errorf("nil executor: %v, want *UsageError of count", err)
 	}
 	var typedNil *funcs[countSpec, countState]
 	r = taskkit.Registry{}
 	taskkit.Register[countSpec, countState](&r, countKind, typedNil)
 	if _, err := taskkit.NewWorker(db.DB, &r, taskkit.Config{}); !errors.As(err, &missing) {
-		t.Errorf("nil pointer as executor: %v, want *MissingExecutorError", err)
+		t.Errorf("nil pointer as executor: %v, want *UsageError", err)
 	}
-	var duplicate *taskkit.DuplicateKindError
+	var duplicate *taskkit.UsageError
 	twice := good()
 	taskkit.Register[countSpec, countState](twice, countKind, counting("w"))
 	if _, err := taskkit.NewWorker(db.DB, twice, taskkit.Config{}); !errors.As(err, &duplicate) {
-		t.Errorf("same kind twice: %v, want *DuplicateKindError", err)
+		t.Errorf("same kind twice: %v, want *UsageError", err)
 	}
 	var option *taskkit.OptionError
 	_, err := taskkit.NewWorker(db.DB, &r, taskkit.Config{Slots: -1})

@@ -54,17 +54,17 @@ func TestExecutorsRegister(t *testing.T) {
 		t.Fatalf("kinds %v, %v", all.Kinds(), err)
 	}
 	// An alias is registered with its kind.
-	var twice *taskkit.DuplicateKindError
+	var twice *taskkit.UsageError
 	taskkit.Register(&all, taskkit.NewKind(taskkind.Definition[struct{}, struct{}, struct{}]{Name: "old"}), nothing{})
-	if err := all.Err(); !errors.As(err, &twice) || twice.Kind != "old" {
-		t.Errorf("got %v, want a *DuplicateKindError for old", err)
+	if err := all.Err(); !errors.As(err, &twice) || twice.What != "old" {
+		t.Errorf("got %v, want a *UsageError for old", err)
 	}
 	var some taskkit.Registry
 	gen.Executors{EveryThing: corpus.Everything{}}.Register(&some)
 	err := some.Err()
-	var missing *taskkit.MissingExecutorError
-	if !errors.As(err, &missing) || missing.Kind != "plain" {
-		t.Errorf("got %v, want a *MissingExecutorError for plain", err)
+	var missing *taskkit.UsageError
+	if !errors.As(err, &missing) || missing.What != "plain" {
+		t.Errorf("got %v, want a *UsageError for plain", err)
 	}
 }
 

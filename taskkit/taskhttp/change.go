@@ -197,7 +197,7 @@ func (s *Server) delete(w http.ResponseWriter, r *http.Request, who Caller) erro
 	if err == nil && t.Control != taskkit.ControlDelete {
 		_, err = s.client.Delete(r.Context(), t.ID, taskkit.WithActor(who.Owner))
 	}
-	if _, needed := errors.AsType[*taskkit.ChildNeededError](err); needed {
+	if child, ok := errors.AsType[*taskkit.ChildError](err); ok && child.Reason == taskkit.NeededByParent {
 		return errChildNeeded
 	}
 	if err != nil && !errors.Is(err, ErrNoSuchJob) && !errors.Is(err, taskkit.ErrNotFound) {

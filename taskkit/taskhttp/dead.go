@@ -229,14 +229,13 @@ func (s *Server) changeDead(c deadChange) handler {
 // refusedDead says why a request about a dead letter was refused.
 func refusedDead(err error) *Error {
 	_, taken := errors.AsType[*taskkit.DuplicateError](err)
-	_, needed := errors.AsType[*taskkit.ChildNeededError](err)
-	_, over := errors.AsType[*taskkit.ParentEndedError](err)
+	child, ofChild := errors.AsType[*taskkit.ChildError](err)
 	switch {
 	case taken:
 		return ErrKeyTaken
-	case needed:
+	case ofChild && child.Reason == taskkit.NeededByParent:
 		return errChildNeeded
-	case over:
+	case ofChild:
 		return ErrNotPossible.because("the job is part of another one that has ended: retry the other")
 	}
 	return ErrNotPossible.because("the job has changed since it was listed")

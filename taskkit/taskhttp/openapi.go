@@ -412,7 +412,7 @@ func commonSchemas() object {
 				"priority":    prioritySchema,
 				"maxParallel": object{"type": "integer", "minimum": 1, "maximum": mostParallel, "description": "how many buckets are open at once, of a job that has buckets"},
 				"maxRate": object{
-					"anyOf":       []any{object{"type": "number", "minimum": taskkit.LowestRate, "maximum": taskkit.HighestRate}, object{"type": "number", "enum": []int{0}}},
+					"anyOf":       []any{object{"type": "number", "minimum": lowestRate, "maximum": highestRate}, object{"type": "number", "enum": []int{0}}},
 					"description": "how many items a second are processed at most, of a job without buckets; 0 removes the bound",
 				},
 			},

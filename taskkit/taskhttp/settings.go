@@ -17,8 +17,8 @@ type Settings struct {
 	Priority taskkit.Priority `json:"priority,omitempty"`
 	// MaxParallel is how many buckets of the job are open at once.
 	MaxParallel int `json:"maxParallel,omitempty"`
-	// MaxRate is how many items a second the job processes at most, from [taskkit.LowestRate] to
-	// [taskkit.HighestRate]; 0 removes the bound, and nil leaves it.
+	// MaxRate is how many items a second the job processes at most, from 0.001 to
+	// 1,000,000; 0 removes the bound, and nil leaves it.
 	MaxRate *float64 `json:"maxRate,omitempty"`
 	// Reason is why, for those who read the task's events. It changes nothing by itself.
 	Reason string `json:"reason,omitempty"`
@@ -63,6 +63,11 @@ type settingsBody struct {
 	Reason      string  `json:"reason"`
 }
 
+// Bounds of the settings, as package taskkit has them.
+const (
+	lowestRate, highestRate = 0.001, 1e6
+)
+
 var settingsCodec = taskjson.Reflected[settingsBody]()
 
 // settings reads the body of a request that changes the settings of a job.
@@ -90,8 +95,8 @@ func (s *Server) settings(w http.ResponseWriter, r *http.Request) (out Settings,
 			return out, ErrBadParameter.because("%s must be from %d to %d", c.name, c.from, c.to)
 		}
 	}
-	if r := b.MaxRate.value; r != nil && *r != 0 && (*r < taskkit.LowestRate || *r > taskkit.HighestRate) {
-		return out, ErrBadParameter.because("maxRate must be from %g to %.0f items a second, or 0 to remove the bound; to hold the job, pause it", taskkit.LowestRate, taskkit.HighestRate)
+	if r := b.MaxRate.value; r != nil && *r != 0 && (*r < lowestRate || *r > highestRate) {
+		return out, ErrBadParameter.because("maxRate must be from %g to %.0f items a second, or 0 to remove the bound; to hold the job, pause it", lowestRate, highestRate)
 	}
 	if err := checkReason(b.Reason); err != nil {
 		return out, err

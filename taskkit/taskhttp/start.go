@@ -356,11 +356,30 @@ func refusedSpec(s *Server, r *http.Request, e *taskkit.SpecError) *Error {
 	return &p
 }
 
-// pointer makes a JSON pointer of a path like people[3].id.
+// pointer makes a JSON pointer of a path like people[3].id. A key of a map may contain the
+// characters that separate names: its bracket ends where a separator or nothing follows.
 func pointer(fieldPath string) string {
 	var b strings.Builder
-	for _, name := range strings.FieldsFunc(fieldPath, func(c rune) bool { return c == '.' || c == '[' || c == ']' }) {
+	add := func(name string) {
 		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+	}
+	for rest := fieldPath; rest != ""; {
+		if rest[0] != '[' {
+			rest = strings.TrimPrefix(rest, ".")
+			end := strings.IndexAny(rest+".", ".[")
+			add(rest[:end])
+			rest = rest[end:]
+			continue
+		}
+		end := len(rest)
+		for i := 1; i < len(rest); i++ {
+			if rest[i] == ']' && (i+1 == len(rest) || rest[i+1] == '.' || rest[i+1] == '[') {
+				end = i
+				break
+			}
+		}
+		add(rest[1:end])
+		rest = rest[min(end+1, len(rest)):]
 	}
 	return b.String()
 }

@@ -146,8 +146,7 @@ func isRefusal(err error) bool {
 	var (
 		state     *taskkit.StateError
 		duplicate *taskkit.DuplicateError
-		parent    *taskkit.ParentEndedError
-		needed    *taskkit.ChildNeededError
+		child     *taskkit.ChildError
 	)
-	return errors.As(err, &state) || errors.As(err, &duplicate) || errors.As(err, &parent) || errors.As(err, &needed)
+	return errors.As(err, &state) || errors.As(err, &duplicate) || errors.As(err, &child)
 }

@@ -66,7 +66,7 @@ func (w *familyWorker) Execute(ctx context.Context, b *taskkit.Batch[family, fam
 	if s.Submitted < f.Children {
 		s.AtMost = f.Window / 2
 	}
-	return taskkit.AwaitChildren(int(s.AtMost)).OnChildFailure(f.OnFailure), nil
+	return taskkit.AwaitChildren(int(s.AtMost), f.OnFailure), nil
 }
 
 // submit submits a child.

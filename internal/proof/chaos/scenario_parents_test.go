@@ -205,9 +205,8 @@ func (o *parentOperator) request(ctx context.Context, action string, id taskkit.
 
 // isRefusal reports whether an error says that a request does not apply to a task as it is.
 func isRefusal(err error) bool {
-	_, ended := errors.AsType[*taskkit.ParentEndedError](err)
-	_, needed := errors.AsType[*taskkit.ChildNeededError](err)
-	return ended || needed || isState(err) || isDuplicate(err) || errors.Is(err, taskkit.ErrNotFound)
+	_, ofChild := errors.AsType[*taskkit.ChildError](err)
+	return ofChild || isState(err) || isDuplicate(err) || errors.Is(err, taskkit.ErrNotFound)
 }
 
 // verifyNotNeeded checks that the parent of a child whose delete was accepted does not need it.
