@@ -55,7 +55,7 @@ func (c *claimer) checkLostClaims(ctx context.Context) time.Duration {
 		case c.pool.isBuffered(id):
 		case again && fence == p.Fence:
 			task := c.events.Task(id, "", p.Fence, p.Attempts)
-			c.events.Report(taskevent.ClaimLost{task})
+			c.events.Report(taskevent.ClaimLost{TaskRef: task})
 			c.releaseUnstarted(task, p.Lease, "the response to its claim was lost")
 		default:
 			seen[id] = p.Fence
