@@ -25,7 +25,7 @@ const (
 // claimer claims tasks and puts them into the pool's buffer. It runs on one
 // goroutine, which all of its methods belong to.
 type claimer struct {
-	store   Store
+	store   store.Runtime
 	config  Config
 	claim   store.Claim // without its Limit
 	pool    *pool
@@ -42,7 +42,7 @@ type claimer struct {
 	claims    int // so far
 }
 
-func newClaimer(s Store, c Config, claim store.Claim, p *pool, f *flusher, w *wakeups, o *observe.Observer) *claimer {
+func newClaimer(s store.Runtime, c Config, claim store.Claim, p *pool, f *flusher, w *wakeups, o *observe.Observer) *claimer {
 	return &claimer{
 		store: s, config: c, claim: claim, pool: p, flusher: f, wakeups: w, events: o,
 		size: session.NewStatementSizer(prefetchMax, s.Dialect()), lost: newLostClaims(c),

@@ -1,5 +1,5 @@
 // Package engine is the runtime: it claims tasks, runs them batch by batch, and
-// gives them back, over any [Store].
+// gives them back, over any [taskkit.dev/internal/store.Runtime].
 //
 // # The parts of a worker
 //

@@ -34,7 +34,7 @@ const (
 // back and tries again what has not happened, until it knows the outcome of each
 // write or the worker has lost its tasks.
 type flusher struct {
-	store   Store
+	store   store.Runtime
 	process string
 	call    time.Duration // timeout of one call
 	events  *observe.Observer
@@ -61,7 +61,7 @@ type queuedStart struct {
 	at       time.Time
 }
 
-func newFlusher(s Store, process string, call time.Duration, o *observe.Observer) *flusher {
+func newFlusher(s store.Runtime, process string, call time.Duration, o *observe.Observer) *flusher {
 	f := &flusher{
 		store: s, process: process, call: call, events: o,
 		size: session.NewStatementSizer(flushMax, s.Dialect()), starts: make(map[uuid.UUID]queuedStart), wake: make(chan struct{}, 1),

@@ -48,7 +48,7 @@ func (d *heartbeatDeadline) left() time.Duration { return d.length - d.Age() }
 // heartbeat renews the worker's heartbeat. It runs on one goroutine, and outlives
 // the sessions: others must not take their tasks over while they drain.
 type heartbeat struct {
-	store    Store
+	store    store.Runtime
 	process  string
 	every    time.Duration
 	call     time.Duration // timeout of one call

@@ -75,7 +75,7 @@ func demo(c session.Call) map[string]*session.Kind {
 }
 
 // runFor runs a worker for a time of the bubble's clock.
-func runFor(t *testing.T, s engine.Store, c engine.Config, d time.Duration) {
+func runFor(t *testing.T, s store.Runtime, c engine.Config, d time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 // the worker presence while it listens, see [store.PresenceReading]. Without it the worker polls
 // more often, and others notice its end by its heartbeat. It runs on one goroutine.
 type listener struct {
-	store     Store
+	store     store.Runtime
 	process   string
 	poll      time.Duration // for the event: how often the worker polls meanwhile
 	deadAfter time.Duration // for the event: when others notice the end of the worker

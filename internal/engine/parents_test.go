@@ -62,7 +62,7 @@ func newFamily(t *testing.T) *family {
 }
 
 // start starts a worker on a store.
-func (f *family) start(t *testing.T, s engine.Store) (stop func()) {
+func (f *family) start(t *testing.T, s store.Runtime) (stop func()) {
 	t.Helper()
 	c := config(t)
 	c.Slots = 3
@@ -78,7 +78,7 @@ func (f *family) start(t *testing.T, s engine.Store) (stop func()) {
 }
 
 // run runs a worker on a store until the parent has ended in a status, at most for a minute.
-func (f *family) run(t *testing.T, s engine.Store, want lifecycle.Status) {
+func (f *family) run(t *testing.T, s store.Runtime, want lifecycle.Status) {
 	t.Helper()
 	defer f.start(t, s)()
 	f.endsIn(t, want)

@@ -24,7 +24,7 @@ type pool struct {
 	kinds   map[string]*session.Kind
 	config  Config
 	claim   store.Claim // of this worker, to ask whether tasks wait
-	store   Store
+	store   store.Runtime
 	wakeups *wakeups
 	deps    *session.Deps
 
@@ -51,7 +51,7 @@ type pool struct {
 	buffered map[uuid.UUID]uuid.UUID // tasks that wait for a slot, and their owners
 }
 
-func newPool(s Store, kinds map[string]*session.Kind, c Config, claim store.Claim, w *wakeups, d *session.Deps) *pool {
+func newPool(s store.Runtime, kinds map[string]*session.Kind, c Config, claim store.Claim, w *wakeups, d *session.Deps) *pool {
 	p := &pool{
 		kinds: kinds, config: c, claim: claim, store: s, wakeups: w,
 		buffer:   make(chan store.ClaimedTask, prefetchMax+2*c.Slots),

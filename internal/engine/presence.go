@@ -15,7 +15,7 @@ import (
 // [store.PresenceReading]. The workers take turns: every 1.25 seconds one of them reads. It runs
 // on one goroutine.
 type presence struct {
-	store   Store
+	store   store.Runtime
 	process string
 	call    time.Duration // timeout of one call
 	joined  chan struct{} // another worker may be present

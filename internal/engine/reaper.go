@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/engine/observe"
+	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/taskevent"
 )
 
@@ -13,7 +14,7 @@ import (
 // worker has one, each at times of its own: the statements are guarded, so two reapers
 // at the same time do no harm. It is safe for concurrent use.
 type reaper struct {
-	store   Store
+	store   store.Runtime
 	every   time.Duration
 	call    time.Duration // timeout of one call
 	wakeups *wakeups

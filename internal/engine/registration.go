@@ -19,7 +19,7 @@ import (
 // registration is a worker under one process ID: it starts the parts of the
 // worker and ends them in the order that the package comment shows.
 type registration struct {
-	store   Store
+	store   store.Runtime
 	config  Config
 	process string
 	events  *observe.Observer

@@ -38,7 +38,7 @@ type scriptWorker struct {
 	freeLock      context.CancelCauseFunc // ends Watch, which frees the presence lock
 }
 
-var _ engine.Store = (*scriptWorker)(nil)
+var _ store.Runtime = (*scriptWorker)(nil)
 
 // worker performs a command on a worker.
 func (e *scriptEnv) worker(command string, args []string) error {

@@ -18,13 +18,13 @@ import (
 
 // Worker is one running process of the runtime.
 type Worker struct {
-	store  Store
+	store  store.Runtime
 	kinds  map[string]*session.Kind
 	config Config
 }
 
 // New makes a worker. It starts nothing.
-func New(s Store, kinds map[string]*session.Kind, c Config) *Worker {
+func New(s store.Runtime, kinds map[string]*session.Kind, c Config) *Worker {
 	return &Worker{store: s, kinds: kinds, config: c}
 }
 

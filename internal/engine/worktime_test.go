@@ -84,7 +84,7 @@ func tooLarge(d time.Duration, batch func(s *session.Step) (session.Next, error)
 }
 
 // measured runs a task of batches to its end, and returns its rate.
-func measured(t *testing.T, s engine.Store, mem *memstore.Store, batches ...func(s *session.Step) (session.Next, error)) (uuid.UUID, store.Rate) {
+func measured(t *testing.T, s store.Runtime, mem *memstore.Store, batches ...func(s *session.Step) (session.Next, error)) (uuid.UUID, store.Rate) {
 	t.Helper()
 	mem.Accept(insertItem)
 	id := submit(t, mem)
