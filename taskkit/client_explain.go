@@ -120,7 +120,7 @@ func explainState(t *Task, workers []store.Process, attempts []Attempt, conditio
 	case pause != nil && t.Control == ControlNone:
 		return fmt.Sprintf("It waits because its queue %s has been paused%s for %s; it can be claimed once the queue is resumed%s%s.",
 			t.Queue, byWhom(pause.PausedBy, pause.PausedReason), round(pause.SincePaused), after(t), last)
-	case t.Wait > 0 && strings.HasPrefix(t.WaitingReason, lifecycle.ReasonNoPlace):
+	case t.Wait > 0 && strings.HasPrefix(t.WaitingReason, lifecycle.ReasonNoPermit):
 		return fmt.Sprintf("It %s%s.", t.WaitingReason, last)
 	case able > 0 && strings.HasPrefix(t.WaitingReason, lifecycle.ReasonThrottled):
 		return fmt.Sprintf("It is %s. It waits at checkpoint %d with %s, and its indicators are read again %s%s.",
@@ -270,7 +270,7 @@ func after(t *Task) string {
 	switch {
 	case t.Wait <= 0:
 		return ""
-	case strings.HasPrefix(t.WaitingReason, lifecycle.ReasonNoPlace):
+	case strings.HasPrefix(t.WaitingReason, lifecycle.ReasonNoPermit):
 		return ", and it " + t.WaitingReason
 	}
 	return ", and not before its time, " + round(t.Wait) + " from now"

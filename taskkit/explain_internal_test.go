@@ -54,11 +54,11 @@ func TestExplain(t *testing.T) {
 		"paused":   {task(StatusQueued, func(k *Task) { k.Control = ControlPause }), []store.Process{able}, nil, "It is paused at checkpoint 3; resume continues it.", none},
 		"limited": {
 			task(StatusQueued, func(k *Task) {
-				k.Wait, k.WaitingReason = 1<<60, `waits for a place under the limit "a": at most 1 at once`
+				k.Wait, k.WaitingReason = 1<<60, `waits for a permit of the limit "a": at most 1 at once`
 			}),
 			[]store.Process{able},
 			last,
-			`It waits for a place under the limit "a": at most 1 at once; its last attempt failed with database at checkpoint 3.`, none,
+			`It waits for a permit of the limit "a": at most 1 at once; its last attempt failed with database at checkpoint 3.`, none,
 		},
 		"throttled": {
 			task(StatusQueued, func(k *Task) { k.Wait, k.WaitingReason = 3*time.Second, "throttled: autovacuum works on table people" }),
@@ -112,9 +112,9 @@ func TestExplain(t *testing.T) {
 		"due": {task(StatusQueued, nil), "It waits because its queue default has been paused (upgrade) for 1m30s; it can be claimed once the queue is resumed."},
 		"limited": {
 			task(StatusQueued, func(k *Task) {
-				k.Wait, k.WaitingReason = 1<<60, `waits for a place under the limit "a": at most 1 at once`
+				k.Wait, k.WaitingReason = 1<<60, `waits for a permit of the limit "a": at most 1 at once`
 			}),
-			`It waits because its queue default has been paused (upgrade) for 1m30s; it can be claimed once the queue is resumed, and it waits for a place under the limit "a": at most 1 at once.`,
+			`It waits because its queue default has been paused (upgrade) for 1m30s; it can be claimed once the queue is resumed, and it waits for a permit of the limit "a": at most 1 at once.`,
 		},
 		"later":  {task(StatusQueued, func(k *Task) { k.Wait = 20 * time.Second }), "It waits because its queue default has been paused (upgrade) for 1m30s; it can be claimed once the queue is resumed, and not before its time, 20s from now."},
 		"to end": {task(StatusQueued, func(k *Task) { k.Control = ControlStop }), "It is due and waits for a free slot; live workers that can take it: 1."},

@@ -21,9 +21,9 @@ type Limit struct {
 const limitsMax = 10
 
 // WithLimit makes the task wait until fewer than so many tasks with the key execute, over all
-// workers and kinds. It is exact: also while workers are lost, never more execute. The task keeps its place from one batch to the
+// workers and kinds. It is exact: also while workers are lost, never more execute. The task keeps its permit from one batch to the
 // next, and gives it back when it ends or leaves its worker, for instance to wait for a
-// retry or for its children. Tasks that wait for a place take no slot, and are woken in the order of their
+// retry or for its children. Tasks that wait for a permit take no slot, and are woken in the order of their
 // submission.
 //
 // It can be given several times, with different keys. All tasks with a key should have the same

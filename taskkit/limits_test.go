@@ -70,7 +70,7 @@ func TestLimits(t *testing.T) {
 			defer g.enter(fmt.Sprintf("items %d", b.Spec.Items), b.Task)()
 			defer g.enter("all", b.Task)()
 			if b.Attempt == 1 && b.State.Next == 2 {
-				return taskkit.More, errPlanned // it gives its place back meanwhile
+				return taskkit.More, errPlanned // it gives its permit back meanwhile
 			}
 			return counts(ctx, b)
 		}
@@ -98,7 +98,7 @@ func TestLimits(t *testing.T) {
 				t.Errorf("%d tasks with the key %q at once, want 1 to %d", got, key, most)
 			}
 		}
-		until(t, "nobody has a place", func() bool {
+		until(t, "nobody has a permit", func() bool {
 			uses, err := taskops.New(clientOf(db)).Limits(t.Context(), "", 100)
 			if err != nil {
 				t.Fatal(err)
@@ -112,7 +112,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// Tasks that wait for a place say so, take no slot, and can be stopped; a limit can be changed.
+// Tasks that wait for a permit say so, take no slot, and can be stopped; a limit can be changed.
 func TestLimitIsChanged(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
@@ -148,7 +148,7 @@ func TestLimitIsChanged(t *testing.T) {
 				return true
 			}
 		}
-		until(t, "the others wait for a place", waiting(second, third, fourth))
+		until(t, "the others wait for a permit", waiting(second, third, fourth))
 		uses, err := taskops.New(clientOf(db)).Limits(t.Context(), "", 100)
 		if err != nil || len(uses) != 1 || uses[0] != (taskops.LimitUse{Key: "one", AtMost: 1, Executing: 1, Waiting: 3}) {
 			t.Fatalf("limits: %+v, %v", uses, err)

@@ -33,7 +33,7 @@ func WithLatestStart(t time.Time) SubmitOption {
 
 // WithDeadline fails the task with the code deadline_exceeded if it has not ended by this time, by the database's
 // clock. What it has done by then is kept, and Abort runs. A batch that runs is not cut off. A task
-// that waits for its window or for a place under a limit fails at this time, and one that is paused or waits for something
+// that waits for its window or for a permit of a limit fails at this time, and one that is paused or waits for something
 // else when it is claimed next. It is an *[OptionError] for the zero
 // time and with [WithCoalescing].
 func WithDeadline(t time.Time) SubmitOption {

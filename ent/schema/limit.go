@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Limit is a key under which at most so many tasks execute at once. Whoever gives a place under it, or
-// looks for one, locks its row. A row that nobody needs is removed.
+// Limit is a key of which a number of tasks execute at once at most. A transaction that grants its permits
+// locks the row. An unused row is removed.
 type Limit struct{ ent.Schema }
 
 // Annotations implements [ent.Interface].
@@ -37,7 +37,7 @@ func (Limit) Indexes() []ent.Index {
 	return []ent.Index{index.Fields("limit_key").Unique().StorageKey("taskkit_limit_key")}
 }
 
-// TaskLimit is a task that has a place under a limit, or waits for one. It has the place while the task is
+// TaskLimit is a task that has a permit of a limit, or waits for one. It has the permit while the task is
 // in flight with this fence. It has no foreign key, which each submission of other tasks would pay for.
 type TaskLimit struct{ ent.Schema }
 

@@ -137,10 +137,10 @@ const (
 	ReasonEndingChildren = "waits for its children to end"
 	// ReasonChildrenEnded is that of a parent whose wait is over.
 	ReasonChildrenEnded = "its children have ended"
-	// ReasonNoPlace begins that of a task that waits for a place under a limit.
-	ReasonNoPlace = "waits for a place under the limit "
-	// ReasonPlaceFree is that of a task for which there may be a place under its limit now.
-	ReasonPlaceFree = "there may be a place under its limit"
+	// ReasonNoPermit begins the reason of a task that waits for a permit of a limit.
+	ReasonNoPermit = "waits for a permit of the limit "
+	// ReasonPermitFree is the reason of a task that is woken because a permit may be free.
+	ReasonPermitFree = "a permit of its limit may be free"
 	// ReasonChildFailed ends the reason of a pause that a failed child has caused. It is not
 	// passed on to the other children.
 	ReasonChildFailed = "of its children have failed: retry them, and resume it"

@@ -32,7 +32,7 @@ type Admission struct {
 // Admitted is the answer to an [Admission].
 type Admitted struct {
 	OK bool
-	// Full is the limit under which there is no place, if it is not OK.
+	// Full is a limit without a free permit, if it is not OK.
 	Full Limit
 }
 
@@ -40,7 +40,7 @@ type Admitted struct {
 type LimitUse struct {
 	Key       string
 	Executing int64 // tasks that execute
-	Waiting   int64 // tasks that wait for a place
+	Waiting   int64 // tasks that wait for a permit
 	AtMost    int   // how many may execute: what was set, or the smallest option of a task
 	Set       bool  // by SetLimit
 }

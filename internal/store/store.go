@@ -162,7 +162,7 @@ type Reaped struct {
 	Dead     []string    // processes declared dead
 	Released []uuid.UUID // tasks that no live process held
 	Ended    []uuid.UUID // tasks ended or removed because that was requested
-	Woken    []uuid.UUID // tasks whose wait was over: for children, or for a place under a limit
+	Woken    []uuid.UUID // tasks whose wait was over: for children, or for a permit
 	Passed   []uuid.UUID // children to which the request of their parent was passed on
 }
 

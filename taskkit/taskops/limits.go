@@ -14,7 +14,7 @@ type LimitUse struct {
 	Key       string `json:"key"`
 	AtMost    int    `json:"atMost"`    // what holds; if the tasks differ, the smallest of theirs
 	Set       bool   `json:"set"`       // by [Operator.SetLimit]
-	Executing int64  `json:"executing"` // tasks that have a place
+	Executing int64  `json:"executing"` // tasks with a permit
 	Waiting   int64  `json:"waiting"`   // tasks that wait for one
 }
 

@@ -170,7 +170,7 @@ func (f *permits) between(ctx context.Context) (decision, error) {
 		f.granted = true
 		return decision{}, nil
 	}
-	w := f.c.requeue(classify.Clean(fmt.Sprintf(lifecycle.ReasonNoPlace+"%q: at most %d at once", r.Full.Key, r.Full.AtMost)))
+	w := f.c.requeue(classify.Clean(fmt.Sprintf(lifecycle.ReasonNoPermit+"%q: at most %d at once", r.Full.Key, r.Full.AtMost)))
 	w.At = f.times.earlier(store.Forever)
 	return decision{write: w}, nil
 }

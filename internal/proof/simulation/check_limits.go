@@ -28,7 +28,7 @@ func (w *env) checkLimits() (bad []string) {
 				executing[l.Key] = make(map[uuid.UUID]bool)
 			}
 			delete(executing[l.Key], row.ID)
-			if c.After != nil && c.After.Status == lifecycle.Executing && !c.After.Control.Ends() { // to end a task needs no place
+			if c.After != nil && c.After.Status == lifecycle.Executing && !c.After.Control.Ends() { // to end a task needs no permit
 				executing[l.Key][row.ID] = true
 			}
 			last := i+1 == len(log) || log[i+1].Commit != c.Commit

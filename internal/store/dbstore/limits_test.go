@@ -14,7 +14,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 )
 
-// A request on a task that waits for a place, in a transaction that stays open, does not keep its key locked. The task is
+// A request on a task that waits for a permit, in a transaction that stays open, does not keep its key locked. The task is
 // woken by a later check.
 func TestWakeMeetsRequest(t *testing.T) {
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestWakeMeetsRequest(t *testing.T) {
 	}
 	first, second := claimOne(t, s, db, time.Hour), claimOne(t, s, db, time.Hour)
 	if !admitted(first) || admitted(second) {
-		t.Fatal("the first task must have the only place")
+		t.Fatal("the first task must have the only permit")
 	}
 	write(store.Write{Lease: second.Lease, To: lifecycle.Queued, At: store.Forever})
 	write(store.Write{Lease: first.Lease, To: lifecycle.Completed})
@@ -65,7 +65,7 @@ func TestWakeMeetsRequest(t *testing.T) {
 	}
 	third := claimOne(t, s, db, time.Hour)
 	if !admitted(third) {
-		t.Error("the place is free")
+		t.Error("the permit is free")
 	}
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)

@@ -40,8 +40,8 @@ var recordedLimits = newRecorded("limits", "taskkit_task_limit", "\nON CONFLICT 
 	sqlrows.Text("waiting", func(r *limitedRow) string { return map[bool]string{false: "0", true: "1"}[r.waiting] }).As("boolean"),
 )
 
-// lockKeys locks keys until the transaction ends. Only what executes the lock of a key gives a place
-// under it.
+// lockKeys locks keys until the transaction ends. Only a transaction that has locked a key grants its
+// permits.
 func (t Statements) lockKeys(ctx context.Context, q store.Querier, keys []string) error {
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
@@ -52,29 +52,29 @@ func (t Statements) lockKeys(ctx context.Context, q store.Querier, keys []string
 	return recordRows(ctx, t, q, &lockedKeys, rows)
 }
 
-// places are the places under some keys, in a transaction that has locked these.
-type places struct {
-	executing map[string]map[uuid.UUID]bool // the tasks that have one
-	set       map[string]int                // what an operator has set
+// permits are the permits of some keys, in a transaction that has locked the keys.
+type permits struct {
+	executing map[string]map[uuid.UUID]bool // the tasks with a permit
+	set       map[string]int                // limits that an operator has set
 }
 
-// limit is how many permits there are, given the option of a task.
-func (p places) limit(l store.Limit) int {
+// limit returns the number of permits, by the operator or by the task.
+func (p permits) limit(l store.Limit) int {
 	if n, ok := p.set[l.Key]; ok {
 		return n
 	}
 	return l.AtMost
 }
 
-// full reports whether there is no place for a task under one of its limits.
-func (p places) full(task uuid.UUID, l store.Limit) bool {
+// full reports whether no permit is free for a task.
+func (p permits) full(task uuid.UUID, l store.Limit) bool {
 	h := p.executing[l.Key]
 	return !h[task] && len(h) >= p.limit(l)
 }
 
-// readPlaces reads who has places under keys, and forgets the tasks that have none any more.
-func (t Statements) readPlaces(ctx context.Context, q store.Querier, keys []string) (places, error) {
-	p := places{executing: make(map[string]map[uuid.UUID]bool), set: make(map[string]int)}
+// readPermits reads which tasks have permits of keys, and removes the rows of tasks that have none any more.
+func (t Statements) readPermits(ctx context.Context, q store.Querier, keys []string) (permits, error) {
+	p := permits{executing: make(map[string]map[uuid.UUID]bool), set: make(map[string]int)}
 	var gone []string
 	_, err := sqlrows.Query(ctx, q, t.SQL(`SELECT k.limit_key, k.at_most, l.id, l.task_id, coalesce(q.fence = l.fence AND q.workflow_status`+AsExpression+` IN ('SCHEDULING', 'EXECUTING'), false)
 FROM {s}taskkit_limit k LEFT JOIN {s}taskkit_task_limit l ON l.limit_key = k.limit_key AND NOT l.waiting
@@ -132,7 +132,7 @@ func (b *Base) Admit(ctx context.Context, tasks []store.Admission) ([]store.Admi
 		if err := b.lockKeys(ctx, q, keys); err != nil {
 			return err
 		}
-		p, err := b.readPlaces(ctx, q, keys)
+		p, err := b.readPermits(ctx, q, keys)
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (b *Base) Admit(ctx context.Context, tasks []store.Admission) ([]store.Admi
 		return recordRows(ctx, b.Statements, q, &recordedLimits, changed)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for places for %d tasks under their limits: %w", len(tasks), err)
+		return nil, fmt.Errorf("get permits for %d tasks: %w", len(tasks), err)
 	}
 	return answers, nil
 }
@@ -175,7 +175,7 @@ func (b *Base) WakeWaiting(ctx context.Context, keys []string) (woken []uuid.UUI
 		if err := b.lockKeys(ctx, q, keys); err != nil {
 			return err
 		}
-		p, err := b.readPlaces(ctx, q, keys)
+		p, err := b.readPermits(ctx, q, keys)
 		if err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (b *Base) WakeWaiting(ctx context.Context, keys []string) (woken []uuid.UUI
 		if len(due) == 0 {
 			return nil
 		}
-		woken, err = sqlrows.IDs(ctx, q, b.SQL(`UPDATE {s}taskkit_queued_task SET not_before = CASE WHEN created_date < {now} THEN created_date ELSE {now} END, waiting_reason = '`+lifecycle.ReasonPlaceFree+`', modified_date = {now}
+		woken, err = sqlrows.IDs(ctx, q, b.SQL(`UPDATE {s}taskkit_queued_task SET not_before = CASE WHEN created_date < {now} THEN created_date ELSE {now} END, waiting_reason = '`+lifecycle.ReasonPermitFree+`', modified_date = {now}
 WHERE id IN (SELECT q.id FROM {s}taskkit_queued_task q WHERE q.id `+b.anyID("$1")+` AND q.workflow_status`+AsExpression+` = 'QUEUED' AND q.not_before > {now}
   ORDER BY q.id `+b.lockRowSkipping("q")+`) RETURNING id`), b.idsArg(due))
 		if err != nil || len(woken) == 0 {
@@ -204,10 +204,10 @@ WHERE id IN (SELECT q.id FROM {s}taskkit_queued_task q WHERE q.id `+b.anyID("$1"
 	return woken, nil
 }
 
-// firstWaiting returns the first tasks that wait for a place under a key, as many as there are places, and forgets
-// those on the way that do not wait any more. One that is paused, or whose queue is, takes no place before it is resumed: it
-// is among them without being counted. The caller has locked the key.
-func (t Statements) firstWaiting(ctx context.Context, q store.Querier, key string, p places) (found []uuid.UUID, err error) {
+// firstWaiting returns the first tasks that wait for a permit of a key, one for each free permit, and removes the rows of
+// tasks that do not wait any more. A task that is paused, or whose queue is paused, takes no permit before it is resumed:
+// it is returned without being counted. The caller has locked the key.
+func (t Statements) firstWaiting(ctx context.Context, q store.Querier, key string, p permits) (found []uuid.UUID, err error) {
 	free, able := 1, 0 // free is known with the first task
 	for after := uuid.Nil; able < free && len(found) < page; {
 		var gone []string
@@ -290,7 +290,7 @@ func (b *Base) reapLimits(ctx context.Context, r *store.Reaped) error {
 		if err := b.lockKeys(ctx, q, old); err != nil {
 			return err
 		}
-		if _, err := b.readPlaces(ctx, q, old); err != nil {
+		if _, err := b.readPermits(ctx, q, old); err != nil {
 			return err
 		}
 		_, err := q.ExecContext(ctx, b.SQL(`DELETE FROM {s}taskkit_limit WHERE at_most IS NULL AND limit_key `+b.anyText("$1")+`

@@ -29,7 +29,7 @@ func newLimits() limits {
 	return limits{make(map[string]map[uuid.UUID]limited), make(map[string]int)}
 }
 
-// executing returns the tasks that have a place under a key.
+// executing returns the tasks with a permit of a key.
 func (s *Store) executing(key string) map[uuid.UUID]bool {
 	found := make(map[uuid.UUID]bool)
 	for id, l := range s.limits.tasks[key] {
@@ -40,8 +40,8 @@ func (s *Store) executing(key string) map[uuid.UUID]bool {
 	return found
 }
 
-// places is how many places there are under a limit.
-func (s *Store) places(l store.Limit) int {
+// permits returns the number of permits of a limit.
+func (s *Store) permits(l store.Limit) int {
 	if n, ok := s.limits.set[l.Key]; ok {
 		return n
 	}
@@ -58,8 +58,8 @@ func (s *Store) Admit(ctx context.Context, tasks []store.Admission) ([]store.Adm
 	for i, a := range tasks {
 		answers[i] = store.Admitted{OK: true}
 		for _, l := range a.Limits {
-			if h := s.executing(l.Key); !h[a.ID] && len(h) >= s.places(l) {
-				answers[i] = store.Admitted{Full: store.Limit{Key: l.Key, AtMost: s.places(l)}}
+			if h := s.executing(l.Key); !h[a.ID] && len(h) >= s.permits(l) {
+				answers[i] = store.Admitted{Full: store.Limit{Key: l.Key, AtMost: s.permits(l)}}
 				break
 			}
 		}
@@ -100,14 +100,14 @@ func (s *Store) wakeWaiting(commit int64, keys []string) (woken []uuid.UUID) {
 			switch {
 			case r == nil || r.Fence != l.fence || !r.Status.Live(), !l.waiting && !executing[id]:
 				delete(of, id)
-			case !l.waiting || r.Status != lifecycle.Queued || !r.NotBefore.After(s.now()) || n >= s.places(store.Limit{Key: key, AtMost: l.atMost})-len(executing):
+			case !l.waiting || r.Status != lifecycle.Queued || !r.NotBefore.After(s.now()) || n >= s.permits(store.Limit{Key: key, AtMost: l.atMost})-len(executing):
 			default:
 				t := r.Task
 				due := s.now()
 				if r.Created.Before(due) {
 					due = r.Created
 				}
-				t.Row = t.Wake(due, lifecycle.ReasonPlaceFree)
+				t.Row = t.Wake(due, lifecycle.ReasonPermitFree)
 				if s.change(commit, "WakeWaiting", r, &t) == nil {
 					if r.Control != lifecycle.Pause && !s.isPaused(r.Queue) {
 						n++

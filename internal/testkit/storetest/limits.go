@@ -29,13 +29,13 @@ func (e *env) admit(c store.ClaimedTask, limits ...store.Limit) string {
 	return a[0].Full.Key
 }
 
-// park makes a task wait that was refused a place.
+// park makes a task wait that was refused a permit.
 func (e *env) park(c store.ClaimedTask) {
 	e.Helper()
-	is(e, "parked", e.apply(store.Write{Lease: c.Lease, To: lifecycle.Queued, At: store.Forever, Reason: "waits for a place"}).OK, true)
+	is(e, "parked", e.apply(store.Write{Lease: c.Lease, To: lifecycle.Queued, At: store.Forever, Reason: "waits for a permit"}).OK, true)
 }
 
-// wokenFor returns which tasks are woken for a place.
+// wokenFor returns which tasks are woken for a permit.
 func (e *env) wokenFor(keys ...string) []uuid.UUID {
 	e.Helper()
 	ids, err := e.s.WakeWaiting(e.ctx(), keys)
@@ -79,16 +79,16 @@ func limitsAdmit(e *env) {
 	is(e, "claimed again", again.ID, c[1].ID)
 	is(e, "its old lease gives it nothing", e.admit(again, limit("a", 1)), "a")
 	is(e, "nor a late call of its former worker", e.admit(c[1], limit("d", 1)), "")
-	is(e, "which takes no place", e.admit(again, limit("d", 1)), "")
+	is(e, "which takes no permit", e.admit(again, limit("d", 1)), "")
 
-	// A late call takes no place away either.
+	// A late call takes no permit away either.
 	is(e, "another key", e.admit(again, limit("e", 1)), "")
 	is(e, "a late call of its former worker", e.admit(c[1], limit("e", 1)), "")
 	is(e, "the place is still taken", e.admit(c[2], limit("e", 1)), "e")
 	// A task that is claimed again has lost its permit.
 	is(e, "released again", e.apply(store.Write{Lease: again.Lease, To: lifecycle.Queued, Reason: "yields"}).OK, true)
 	is(e, "claimed once more", e.claim(1)[0].ID, c[1].ID)
-	is(e, "its place is free", e.admit(c[2], limit("e", 1)), "")
+	is(e, "its permit is free", e.admit(c[2], limit("e", 1)), "")
 }
 
 // limitsTogether: tasks that are admitted in one call, and in calls at the same time, get no more permits
@@ -141,15 +141,15 @@ func limitsRound(e *env, round int) {
 		})
 	}
 	wg.Wait()
-	is(e, "places of "+x, given[x], 4)
+	is(e, "permits of "+x, given[x], 4)
 	for i := range 3 {
 		if n := given[y(i)]; n > 3 {
-			e.Errorf("%d places of %s", n, y(i))
+			e.Errorf("%d permits of %s", n, y(i))
 		}
 	}
 }
 
-// limitsWake: the first tasks that wait are due when there are places, and not before.
+// limitsWake: the first tasks that wait are due when there are permits, and not before.
 func limitsWake(e *env) {
 	e.registerWorker()
 	for range 5 {
@@ -165,7 +165,7 @@ func limitsWake(e *env) {
 	for _, t := range c[1:] {
 		e.park(t)
 	}
-	is(e, "no place", len(e.wokenFor("a")), 0)
+	is(e, "no permit", len(e.wokenFor("a")), 0)
 	is(e, "uses", e.uses(), "a 1 of 1, 4 wait; ")
 	is(e, "nothing is due", len(e.claim(5)), 0)
 	e.end(e.executes(c[0]), lifecycle.Completed)
@@ -173,7 +173,7 @@ func limitsWake(e *env) {
 	woken := e.wokenFor("a", "b")
 	is(e, "woken", woken, []uuid.UUID{c[1].ID})
 	row := e.read(c[1].ID)
-	is(e, "reason", row.WaitingReason, lifecycle.ReasonPlaceFree)
+	is(e, "reason", row.WaitingReason, lifecycle.ReasonPermitFree)
 	is(e, "is due", row.Wait <= 0, true)
 	next := e.claim(5)
 	is(e, "claimed", len(next), 1)
@@ -188,7 +188,7 @@ func limitsWake(e *env) {
 	e.ok(e.s.SetLimit(e.ctx(), "a", 3, uuid.Max))
 	is(e, "set", e.uses(), "a 1 of 3, 2 wait; ") // they are due
 	both := e.claim(5)
-	is(e, "claimed after more places", len(both), 2)
+	is(e, "claimed after more permits", len(both), 2)
 	for _, t := range both {
 		is(e, "admitted", e.admit(t, limit("a", 1)), "")
 	}
@@ -240,7 +240,7 @@ func limitsPaused(e *env) {
 	is(e, "resumed", next[0].ID, c[1].ID)
 }
 
-// limitsReap: the reaper makes the checks of a worker that was lost, whose tasks have no places any
+// limitsReap: the reaper makes the checks of a worker that was lost, whose tasks have no permits any
 // more.
 func limitsReap(e *env) {
 	e.registerWorker()
@@ -364,7 +364,7 @@ func laterOptions(e *env) {
 	planned("merged", merged, `{"n": 2}`, 2)
 }
 
-// waitingOwners: the owners of tasks that could be claimed, with the place of the first task of each.
+// waitingOwners: the owners of tasks that could be claimed, with the rank of the first task of each.
 func waitingOwners(e *env) {
 	e.registerWorker()
 	a, b, c := uuid.New(), uuid.New(), uuid.New()

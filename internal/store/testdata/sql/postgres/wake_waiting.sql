@@ -29,7 +29,7 @@ FROM "taskkit".taskkit_task_limit l LEFT JOIN "taskkit".taskkit_queued_task q ON
 WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3;
 
 UPDATE "taskkit".taskkit_queued_task SET not_before = CASE WHEN created_date < clock_timestamp() THEN created_date ELSE clock_timestamp() END,
-    waiting_reason = 'there may be a place under its limit', modified_date = clock_timestamp()
+    waiting_reason = 'a permit of its limit may be free', modified_date = clock_timestamp()
 WHERE id IN (SELECT q.id FROM "taskkit".taskkit_queued_task q WHERE q.id = ANY($1::text[]::uuid[])
     AND q.workflow_status || '' = 'QUEUED' AND q.not_before > clock_timestamp()
   ORDER BY q.id FOR NO KEY UPDATE OF q SKIP LOCKED) RETURNING id;

@@ -28,7 +28,7 @@ WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT
 
 UPDATE taskkit_queued_task SET not_before = CASE WHEN created_date < datetime('now',
     'subsec') THEN created_date ELSE datetime('now', 'subsec') END,
-    waiting_reason = 'there may be a place under its limit', modified_date = datetime('now', 'subsec')
+    waiting_reason = 'a permit of its limit may be free', modified_date = datetime('now', 'subsec')
 WHERE id IN (SELECT q.id FROM taskkit_queued_task q WHERE q.id IN (SELECT value FROM json_each($1))
     AND q.workflow_status || '' = 'QUEUED' AND q.not_before > datetime('now', 'subsec')
   ORDER BY q.id ) RETURNING id;
