@@ -161,7 +161,7 @@ func TestChildrenRolledBack(t *testing.T) {
 				return taskkit.Done, nil
 			}
 			submit := func() error {
-				_, err := taskkit.SubmitMany(ctx, b.Tx, child, make([]countSpec, 3), taskkit.WithParent(b.Task), taskkit.WithSchema(schemaOf(db)))
+				_, err := taskkit.SubmitMany(ctx, b.Tx, child, make([]countSpec, 3), taskkit.WithParent(b.Task))
 				return err
 			}
 			if err := b.Try(ctx, func() error { return errors.Join(submit(), errPlanned) }); !errors.Is(err, errPlanned) {

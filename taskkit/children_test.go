@@ -55,7 +55,7 @@ func (f *family) execute(db *testdb.DB, failure taskkit.ChildFailure) func(conte
 		for i := range specs {
 			specs[i].Items = i + 1
 		}
-		_, err := taskkit.SubmitMany(ctx, b.Tx, f.child, specs, taskkit.WithParent(b.Task), taskkit.WithSchema(schemaOf(db)))
+		_, err := taskkit.SubmitMany(ctx, b.Tx, f.child, specs, taskkit.WithParent(b.Task))
 		return taskkit.AwaitChildren(0, failure), err
 	}
 }
@@ -262,12 +262,12 @@ func TestChildOfRefused(t *testing.T) {
 		var refused error
 		var reg taskkit.Registry
 		taskkit.Register(&reg, parent, &funcs[familySpec, familyState]{execute: func(ctx context.Context, b *familyBatch) (taskkit.Next, error) {
-			_, refused = taskkit.Submit(ctx, b.Tx, child, countSpec{}, taskkit.WithParent(b.Task), taskkit.WithSchema(schemaOf(db)))
+			_, refused = taskkit.Submit(ctx, b.Tx, child, countSpec{}, taskkit.WithParent(b.Task))
 			return taskkit.Done, nil
 		}})
 		careless := familyKind("careless")
 		taskkit.Register(&reg, careless, &funcs[familySpec, familyState]{execute: func(ctx context.Context, b *familyBatch) (taskkit.Next, error) {
-			_, err := taskkit.Submit(ctx, b.Tx, child, countSpec{}, taskkit.WithParent(b.Task), taskkit.WithSchema(schemaOf(db)))
+			_, err := taskkit.Submit(ctx, b.Tx, child, countSpec{}, taskkit.WithParent(b.Task))
 			return taskkit.Done, err
 		}})
 		started(t, db, &reg, quick(t, db))
@@ -284,6 +284,127 @@ func TestChildOfRefused(t *testing.T) {
 		task := ended(t, db, submitted(t, db, careless, familySpec{}))
 		if task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, "misuse: ") || task.Children != nil {
 			t.Errorf("Done with a child that was just submitted: %s %s %+v", task.Status, task.StatusDetail, task.Children)
+		}
+	})
+}
+
+// A task whose kind has no children fails when it waits for some, instead of being executed
+// for ever.
+func TestAwaitChildrenOfKindWithoutChildren(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		x := &funcs[countSpec, countState]{execute: func(context.Context, *countBatch) (taskkit.Next, error) {
+			return taskkit.AwaitChildren(0, taskkit.FailParent), nil
+		}}
+		started(t, db, registered(countKind, x), quick(t, db))
+		task := ended(t, db, submitted(t, db, countKind, countSpec{}))
+		if task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, "misuse: the executor returned AwaitChildren") {
+			t.Errorf("ended in %s: %s; want FAILURE with misuse", task.Status, task.StatusDetail)
+		}
+	})
+}
+
+// Every method that reads a task has the same progress of one with children.
+func TestProgressOfParent(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		makeTouch(t, db.DB)
+		release := make(chan struct{})
+		f := newFamily(db, "summed", taskkit.FailParent, func(ctx context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+			if b.Spec.Items == 3 {
+				select {
+				case <-release:
+				case <-ctx.Done():
+				}
+			}
+			return count(ctx, b, "w")
+		})
+		started(t, db, &f.reg, quick(t, db))
+		id, c := submitted(t, db, f.parent, familySpec{Children: 3}), clientOf(db)
+		check := func(when string, want taskkit.Progress) {
+			task, err := c.Task(t.Context(), id)
+			if err != nil || task.Progress != want {
+				t.Fatalf("%s: Task has %+v, want %+v (%v)", when, task.Progress, want, err)
+			}
+			typed, err := taskkit.Get(t.Context(), c, f.parent, id)
+			if err != nil || typed.Task.Progress != want || typed.Task.Children == nil {
+				t.Errorf("%s: Get has %+v, want %+v (%v)", when, typed.Task.Progress, want, err)
+			}
+			list, err := c.Tasks(t.Context(), taskkit.Filter{IDs: []taskkit.ID{id}})
+			if err != nil || len(list) != 1 || list[0].Progress != want || list[0].Children == nil {
+				t.Errorf("%s: Tasks has %+v, want %+v (%v)", when, list, want, err)
+			}
+			p, err := c.Progress(t.Context(), id)
+			if err != nil || p.Progress != want {
+				t.Errorf("%s: Progress has %+v, want %+v (%v)", when, p, want, err)
+			}
+		}
+		until(t, "two children are done", func() bool {
+			n, err := c.CountChildren(t.Context(), id)
+			return err == nil && n.Completed == 2
+		})
+		requested, err := c.SetPriority(t.Context(), id, taskkit.PriorityHigh)
+		if err != nil || requested.Progress.Done != 3 {
+			t.Errorf("a request has %+v, want 3 done (%v)", requested, err)
+		}
+		check("waiting", taskkit.Progress{Total: -1, Done: 3})
+		close(release)
+		ended(t, db, id)
+		check("ended", taskkit.Progress{Total: 6, Done: 6})
+	})
+}
+
+// What a batch submits by b.Tx is stored in the schema of its task.
+func TestBatchSubmitsIntoItsSchema(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		const schema = "other_tasks"
+		for _, s := range []string{taskkit.DefaultSchema, schema} {
+			if err := taskkit.Migrate(t.Context(), db.DB, s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var f family
+		f.parent, f.child = familyKind("elsewhere"), newKind[countSpec, countState]("elsewhere_child", 10)
+		submits := f.execute(db, taskkit.FailParent)
+		taskkit.Register(&f.reg, f.child, &funcs[countSpec, countState]{execute: func(context.Context, *countBatch) (taskkit.Next, error) {
+			return taskkit.Done, nil
+		}})
+		taskkit.Register(&f.reg, f.parent, &funcs[familySpec, familyState]{execute: func(ctx context.Context, b *familyBatch) (taskkit.Next, error) {
+			if b.State.Submitted {
+				return taskkit.Done, nil
+			}
+			var option *taskkit.OptionError
+			_, err := taskkit.Submit(ctx, b.Tx, f.child, countSpec{}, taskkit.System(), taskkit.WithSchema(schema))
+			if !errors.As(err, &option) || option.Option != "WithSchema" {
+				t.Errorf("WithSchema with b.Tx: %v", err)
+			}
+			if _, err := taskkit.NewClient(b.Tx, taskkit.WithSchema(schema)).Task(ctx, b.Task); !errors.As(err, &option) || option.Option != "WithSchema" {
+				t.Errorf("a client of b.Tx with WithSchema: %v", err)
+			}
+			if _, err := taskkit.NewClient(b.Tx).Task(ctx, b.Task); err != nil {
+				t.Errorf("a client of b.Tx: %v", err)
+			}
+			if _, err := taskkit.Submit(ctx, b.Tx, f.child, countSpec{}, taskkit.System(), taskkit.WithPredecessor(b.Task)); err != nil {
+				return taskkit.More, err
+			}
+			return submits(ctx, b)
+		}})
+		config := quick(t, db)
+		config.Schema = schema
+		started(t, db, &f.reg, config)
+		id, err := taskkit.Submit(t.Context(), db.DB, f.parent, familySpec{Children: 2}, taskkit.System(), taskkit.WithSchema(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := taskkit.NewClient(db.DB, taskkit.WithSchema(schema))
+		task, err := c.Wait(t.Context(), id, nil)
+		if err != nil || task.Status != taskkit.StatusCompleted || task.Children == nil || task.Children.Completed != 2 {
+			t.Fatalf("the parent is %+v (%v)", task, err)
+		}
+		followers, err := c.Tasks(t.Context(), taskkit.Filter{Follows: id})
+		if err != nil || len(followers) != 1 {
+			t.Errorf("%d other tasks were submitted into the schema, want 1 (%v)", len(followers), err)
 		}
 	})
 }

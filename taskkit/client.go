@@ -1,6 +1,7 @@
 package taskkit
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/migrate"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/dbstore"
@@ -32,10 +34,17 @@ type ClientOption interface{ applyClient(c *Client) }
 // NewClient returns a client. It does not use the database. Invalid options are
 // reported by the first call.
 func NewClient(db ExecQuerier, opts ...ClientOption) *Client {
-	c := &Client{db: db, schema: DefaultSchema}
+	c := &Client{db: db}
 	for _, o := range opts {
 		o.applyClient(c)
 	}
+	if batch, ok := db.(*session.LazyTx); ok {
+		if c.schema != "" {
+			c.err = &OptionError{"WithSchema", "used with b.Tx, whose client reads the schema of the batch's task: leave the option out"}
+		}
+		c.schema = batch.Schema()
+	}
+	c.schema = cmp.Or(c.schema, DefaultSchema)
 	if err := checkHandle("db", db); err != nil {
 		c.err = err
 	}
@@ -75,14 +84,33 @@ func (c *Client) Task(ctx context.Context, id ID) (*Task, error) {
 	if err != nil {
 		return nil, c.public(ctx, err)
 	}
+	return c.read(ctx, op, found)
+}
+
+// read converts a task that was read from the tables. The progress of a task with children
+// is the sum of its children's, which read counts. Every method that returns a task calls it.
+func (c *Client) read(ctx context.Context, op store.Client, found store.Task) (*Task, error) {
 	t := fromStore(found)
-	if found.HasChildren {
-		if t.Children, err = countChildren(ctx, op, id); err != nil {
-			return nil, c.public(ctx, err)
-		}
-		t.Progress = t.Children.Progress
+	if !found.HasChildren {
+		return t, nil
 	}
+	counts, err := countChildren(ctx, op, t.ID)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	t.Children, t.Progress = counts, counts.Progress
 	return t, nil
+}
+
+// readAll is read for a list.
+func (c *Client) readAll(ctx context.Context, op store.Client, found []store.Task) (tasks []*Task, err error) {
+	tasks = make([]*Task, len(found))
+	for i := range found {
+		if tasks[i], err = c.read(ctx, op, found[i]); err != nil {
+			return nil, err
+		}
+	}
+	return tasks, nil
 }
 
 // Filter selects tasks. Zero fields do not filter. A list may have at most 10,000
@@ -123,11 +151,7 @@ func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
 	if err != nil {
 		return nil, c.public(ctx, err)
 	}
-	tasks := make([]*Task, len(found))
-	for i := range found {
-		tasks[i] = fromStore(found[i])
-	}
-	return tasks, nil
+	return c.readAll(ctx, op, found)
 }
 
 // Counts returns the number of tasks in each status, of one kind or, for "", of

@@ -129,5 +129,5 @@ func (c *Client) send(ctx context.Context, id ID, r store.Request) (*Task, error
 		}
 		_, _ = op.WakeParents(ctx, []ID{parent}) // the workers do it otherwise
 	}
-	return fromStore(t), nil
+	return c.read(ctx, op, t)
 }

@@ -32,7 +32,11 @@ func Get[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec, 
 	if !k.is(t.Kind) {
 		return nil, k.otherKind(fromStore(t))
 	}
-	out := &Typed[Spec, State, Result]{Task: *fromStore(t)}
+	read, err := c.read(ctx, op, t)
+	if err != nil {
+		return nil, err
+	}
+	out := &Typed[Spec, State, Result]{Task: *read}
 	if len(t.Spec) > 0 {
 		if err := k.readSpec(t.SpecRevision, t.Spec, &out.Spec); err != nil {
 			return nil, fmt.Errorf("taskkit: task %s: %w", id, err)

@@ -90,5 +90,5 @@ func (c *Client) row(ctx context.Context, id ID) (*Task, error) {
 	case len(found) == 0:
 		return nil, ErrNotFound
 	}
-	return fromStore(found[0]), nil
+	return c.read(ctx, op, found[0])
 }

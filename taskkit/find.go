@@ -85,6 +85,9 @@ func (c *call[Spec, State, Result]) Targets(ctx context.Context, s *session.Step
 		return nil, session.Next{}, nil, err
 	}
 	list, next, err := c.targets(ctx, b)
+	if err == nil {
+		err = next.check()
+	}
 	if err != nil {
 		return nil, session.Next{}, nil, err
 	}

@@ -311,10 +311,16 @@ func TestTargeterRefused(t *testing.T) {
 				b.Defer(1, errPlanned)
 				return finding(1)
 			}, "misuse: "},
+			"awaits": {func(context.Context, *huntBatch) ([]int, taskkit.Next, error) {
+				return []int{1}, taskkit.AwaitChildren(0, taskkit.FailParent), nil
+			}, "misuse: the executor returned AwaitChildren"},
+			"awaits wrongly": {func(context.Context, *huntBatch) ([]int, taskkit.Next, error) {
+				return []int{1}, taskkit.AwaitChildren(0, "none"), nil
+			}, "misuse: "},
 			"invalid": {func(context.Context, *huntBatch) ([]int, taskkit.Next, error) { return finding(3, -1) }, "targets: what Targets returned cannot be stored: taskkit: spec of refused_invalid refused, nothing was stored: numbers[1] breaks the rule min=0"},
 			"stands":  {func(context.Context, *huntBatch) ([]int, taskkit.Next, error) { return []int{7}, taskkit.More, nil }, "no_progress: "},
 		} {
-			k := huntKind("refused_" + name)
+			k := huntKind("refused_" + strings.ReplaceAll(name, " ", "_"))
 			stop := started(t, db, registered(k, newNumberHunter(nil, c.targets)), quick(t, db))
 			task := ended(t, db, submitted(t, db, k, huntSpec{}))
 			stop()

@@ -214,7 +214,8 @@ func (o ReasonOption) applyRequest(r *requestOptions) { r.Reason = o.reason }
 type SchemaOption struct{ name string }
 
 // WithSchema names the PostgreSQL schema that holds the tables. Defaults to
-// [DefaultSchema]. SQLite ignores it.
+// [DefaultSchema], and with b.Tx as the handle to the schema of the batch's task, beside
+// which it is refused. SQLite ignores it.
 func WithSchema(name string) SchemaOption { return SchemaOption{name} }
 
 func (o SchemaOption) applySubmit(s *submission) {

@@ -77,14 +77,10 @@ func (c *Client) Progress(ctx context.Context, id ID) (*TaskProgress, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := op.Tasks(ctx, store.Filter{IDs: []ID{id}, Limit: 1})
-	if err == nil && len(found) == 0 {
-		err = store.ErrNotFound
-	}
+	t, err := c.row(ctx, id)
 	if err != nil {
-		return nil, c.public(ctx, err)
+		return nil, err
 	}
-	t := fromStore(found[0])
 	rate, err := op.Rate(ctx, id)
 	if err != nil {
 		return nil, c.public(ctx, err)

@@ -134,6 +134,12 @@ func (k *Kind[Spec, State, Result]) submission(tx Execer, opts []SubmitOption) (
 		s.NewTask.RunAs = s.Owner
 	}
 	s.Queue = cmp.Or(s.Queue, k.def.Queue)
+	if batch, ok := tx.(*session.LazyTx); ok {
+		if s.schema != "" {
+			s.fail("WithSchema", "used with b.Tx, which submits into the schema of the batch's task: leave the option out")
+		}
+		s.schema = batch.Schema()
+	}
 	s.schema = cmp.Or(s.schema, DefaultSchema)
 	return s, s.check()
 }

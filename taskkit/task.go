@@ -86,10 +86,10 @@ type Task struct {
 	WaitingReason string `json:"waiting_reason,omitempty"`
 	UniqueKey     string `json:"unique_key,omitempty"`
 	Parent        ID     `json:"parent,omitzero"` // of which it is a child, see [WithParent]
-	// Children are those of the task; nil if it has none, and in lists. Progress is then the
-	// sum of theirs.
+	// Children counts the children of the task; nil if it has none. Progress is then the sum
+	// of its children's.
 	Children *ChildCounts `json:"children,omitempty"`
-	// WithPredecessor is the task from which [Client.RetryFailed], RetryCorrected, [Client.Continue]
+	// Follows is the task from which [Client.RetryFailed], RetryCorrected, [Client.Continue]
 	// or Apply has made this one, or that of the option Follows.
 	Follows     ID     `json:"follows,omitzero"`
 	Worker      string `json:"worker,omitempty"` // that has claimed it
@@ -118,14 +118,13 @@ func (p Progress) Processed() int64 { return p.Done + p.Failed + p.Skipped }
 // Ended reports whether the task has ended.
 func (t *Task) Ended() bool { return t.Status.Ended() }
 
-// WaitsForChildren reports whether the task waits for its children. The Progress of such a
-// task in a list says nothing of them: see [Client.CountChildren].
+// WaitsForChildren reports whether the task waits for its children.
 func (t *Task) WaitsForChildren() bool {
 	return t.WaitingReason == lifecycle.ReasonChildren || t.WaitingReason == lifecycle.ReasonEndingChildren
 }
 
-// fromStore converts a task and masks its secrets. All tasks that leave the
-// package pass through it.
+// fromStore converts a task and masks its secrets. Its progress does not include that of
+// its children: see [Client.read].
 func fromStore(t store.Task) *Task {
 	var hidden secrets
 	if t.Secrets != "" {

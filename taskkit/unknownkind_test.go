@@ -28,7 +28,7 @@ func TestUnknownKindAfter(t *testing.T) {
 				return taskkit.Done, nil
 			}
 			b.State.Submitted = true
-			_, err := taskkit.Submit(ctx, b.Tx, f.parent, familySpec{Children: 2}, taskkit.WithParent(b.Task), taskkit.WithSchema(schemaOf(db)))
+			_, err := taskkit.Submit(ctx, b.Tx, f.parent, familySpec{Children: 2}, taskkit.WithParent(b.Task))
 			return taskkit.AwaitChildren(0, taskkit.PauseParent), err
 		}}
 		taskkit.Register(all, top, submitOne)

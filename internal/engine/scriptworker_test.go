@@ -135,6 +135,9 @@ func reaching[T any](w *scriptWorker, call func() (T, error)) (T, error) {
 // Dialect implements [store.Workers].
 func (w *scriptWorker) Dialect() dialect.Name { return w.env.store.Dialect() }
 
+// Schema implements [store.Workers].
+func (w *scriptWorker) Schema() string { return w.env.store.Schema() }
+
 // Release implements [store.Workers].
 func (w *scriptWorker) Release(context.Context) {}
 

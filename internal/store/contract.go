@@ -45,6 +45,8 @@ type Client interface {
 type Workers interface {
 	// Dialect returns the database's name.
 	Dialect() dialect.Name
+	// Schema returns the schema of the tables, "" on SQLite.
+	Schema() string
 	// RegisterWorker inserts the row of a worker process.
 	RegisterWorker(ctx context.Context, p Process) error
 	// Heartbeat renews the process's heartbeat. It returns ErrDead when the process

@@ -234,8 +234,8 @@ type Task struct {
 	Parent                uuid.UUID
 	Follows               uuid.UUID
 	Traceparent           string
-	TargetsField          string        // the list of targets in the spec; "": the kind had none
-	HasChildren           bool          // not in lists
+	TargetsField          string // the list of targets in the spec; "": the kind had none
+	HasChildren           bool
 	HasOpenChildren       bool          // only of a task to which a request was made: when it was
 	Found                 *int64        // targets found so far while the task finds them, else nil; not in lists
 	Preview               bool          // see Options.Preview; in lists only with Filter.Previews

@@ -160,6 +160,9 @@ type txStore struct {
 // Dialect implements [store.Workers].
 func (s *txStore) Dialect() dialect.Name { return s.dialect }
 
+// Schema implements [store.Workers].
+func (s *txStore) Schema() string { return "" }
+
 // Begin implements [store.Sessions].
 func (s *txStore) Begin(context.Context, store.Lease, store.TxTimeouts) (store.Tx, error) {
 	if s.tx == nil {

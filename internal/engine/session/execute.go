@@ -31,6 +31,24 @@ func (x *executing) batch(step *Step) (batch, error) {
 	return &execution{executing: x}, nil
 }
 
+// checkNext returns the error of a batch whose return value its children, or its kind, forbid.
+func checkNext(next Next, tx *LazyTx) error {
+	switch {
+	case next.Done && tx.submittedChildren():
+		return errDoneWithChildren
+	case next.AwaitChildren && !tx.MayHaveChildren():
+		return errNoChildren
+	}
+	return nil
+}
+
+// errNoChildren: a task waits for children that it cannot have. It would be executed again at
+// once, for ever.
+var errNoChildren = &classify.MarkedError{
+	Class: lifecycle.Permanent, Code: classify.CodeMisuse,
+	Err: errors.New("the executor returned AwaitChildren, and tasks of its kind have no children: add the word children to its directive, and run go generate"),
+}
+
 // errDoneWithChildren: a batch has submitted children and returned Done.
 var errDoneWithChildren = &classify.MarkedError{
 	Class: lifecycle.Permanent, Code: classify.CodeMisuse,
@@ -43,8 +61,8 @@ func (x *execution) call(ctx context.Context, step *Step) (err error) {
 	if err == nil {
 		err = step.misused()
 	}
-	if err == nil && x.next.Done && step.Tx.submittedChildren() {
-		err = errDoneWithChildren
+	if err == nil {
+		err = checkNext(x.next, step.Tx)
 	}
 	x.another = x.next.Done && step.endsRound()
 	if err == nil && x.next.Done && !x.another && x.c.hasReport() {

@@ -72,6 +72,9 @@ func (t *LazyTx) Insert(ctx context.Context, tasks []store.NewTask) error {
 	return err
 }
 
+// Schema returns the schema of the tables that the task is in, or "".
+func (t *LazyTx) Schema() string { return t.store.Schema() }
+
 // MayHaveChildren reports whether the task may have children.
 func (t *LazyTx) MayHaveChildren() bool { return t.parent }
 

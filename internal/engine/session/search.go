@@ -147,6 +147,9 @@ func (b *search) call(ctx context.Context, step *Step) (err error) {
 	if err == nil {
 		err = step.searched()
 	}
+	if err == nil {
+		err = checkNext(b.next, step.Tx)
+	}
 	if err == nil && b.next.Done {
 		b.state = initialState
 	}

@@ -12,9 +12,8 @@ import (
 type KindReceiver interface{ ReceiveKind(k *Kind) }
 
 // NewStandaloneStep returns a step that belongs to no worker, for unit tests of
-// executors. It begins its transaction with the store's Begin, which is the only
-// method of the store, beside Dialect, that it calls. The progress is that of the
-// last checkpoint.
+// executors. It calls no methods of the store but Begin, Dialect and Schema. The progress
+// is as of the last checkpoint.
 func NewStandaloneStep(t Task, s store.Runtime, env Env, committed lifecycle.Progress) *Step {
 	env.Tx = newLazyTx(s, store.Lease{ID: t.ID}, store.TxTimeouts{})
 	return newStep(t, env, committed)

@@ -21,6 +21,9 @@ var _ interface {
 // Dialect implements [store.Workers].
 func (n *node) Dialect() dialect.Name { return n.db.Dialect() }
 
+// Schema implements [store.Workers].
+func (n *node) Schema() string { return n.db.Schema() }
+
 // Heartbeat implements [store.Workers].
 func (n *node) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
 	return act(ctx, n, "Heartbeat", func(ctx context.Context) error { return n.db.Heartbeat(ctx, process, busy, draining) })

@@ -50,7 +50,7 @@ func (b *Base) withNow() predicate.QueuedTask {
 const (
 	resultExpiry = "result_expiry"
 	resultErased = "result_erased"
-	hasChildren  = "has_children" // only of a whole task
+	hasChildren  = "has_children"
 )
 
 // withResult adds these columns to an ent query. A task that is not completed costs no lookup.
@@ -181,10 +181,7 @@ func (b *Base) tasks(ctx context.Context, f store.Filter, whole bool) ([]store.T
 	if f.Owner != uuid.Nil {
 		where = []predicate.QueuedTask{b.owned(f.Owner, limit(f.Limit), where)}
 	}
-	if whole {
-		where = append(where, b.withChildren())
-	}
-	query := b.ent.QueuedTask.Query().Where(append(where, b.withNow(), b.withResult())...).
+	query := b.ent.QueuedTask.Query().Where(append(where, b.withNow(), b.withResult(), b.withChildren())...).
 		Order(queuedtask.ByID(entsql.OrderDesc())).Limit(limit(f.Limit))
 	if !whole {
 		query.Select(bare...)
@@ -199,13 +196,11 @@ func (b *Base) tasks(ctx context.Context, f store.Filter, whole bool) ([]store.T
 			return nil, fmt.Errorf("list tasks: %w", err)
 		}
 		tasks[i].Preview = f.Previews
-		if whole {
-			v, err := r.Value(hasChildren)
-			if err != nil {
-				return nil, fmt.Errorf("list tasks: %w", err)
-			}
-			tasks[i].HasChildren = v == int64(1)
+		v, err := r.Value(hasChildren)
+		if err != nil {
+			return nil, fmt.Errorf("list tasks: %w", err)
 		}
+		tasks[i].HasChildren = v == int64(1)
 	}
 	return tasks, nil
 }

@@ -37,6 +37,7 @@ func (s *Store) read(r *row) store.Task {
 		Control: r.Control, Partial: r.Partial, ControlBy: r.ControlBy, ControlReason: r.ControlReason, Progress: r.Progress,
 		Parent: r.Parent, Follows: r.Follows, Traceparent: r.Traceparent, TargetsField: r.TargetsField,
 	}
+	t.HasChildren = len(s.children(r.ID)) > 0
 	if p := s.plans[r.ID]; p != nil {
 		t.Spec, t.Preview = s.spec(r), p.options.Preview
 		if f := s.finding(r.ID); f != nil {
@@ -71,9 +72,7 @@ func (s *Store) Task(ctx context.Context, id uuid.UUID) (store.Task, error) {
 	if r == nil {
 		return store.Task{}, store.ErrNotFound
 	}
-	t := s.read(r)
-	t.HasChildren = len(s.children(id)) > 0
-	return t, nil
+	return s.read(r), nil
 }
 
 // Tasks implements [store.Reader].

@@ -145,6 +145,9 @@ func New() *Store {
 // Dialect implements [store.Workers]: it behaves as this database.
 func (s *Store) Dialect() dialect.Name { return dialect.Postgres }
 
+// Schema implements [store.Workers].
+func (s *Store) Schema() string { return "" }
+
 // Now returns the store's clock.
 func (s *Store) Now() time.Time {
 	s.mu.Lock()

@@ -61,18 +61,19 @@ SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."ow
     "taskkit"."taskkit_queued_task"."delayed", "taskkit"."taskkit_queued_task"."unique_key",
     "taskkit"."taskkit_queued_task"."idempotency_key", "taskkit"."taskkit_queued_task"."parent_id",
     "taskkit"."taskkit_queued_task"."follows_id", "taskkit"."taskkit_queued_task"."traceparent",
-    "taskkit"."taskkit_queued_task"."targets_field", CAST(CASE WHEN EXISTS (SELECT 1
-FROM "taskkit".taskkit_queued_task c
-WHERE c.parent_id = "taskkit"."taskkit_queued_task"."id" AND c.parent_id IS NOT NULL
-    AND c.parent_id::text = ("taskkit"."taskkit_queued_task"."id")::text
-LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END AS bigint) AS "has_children", clock_timestamp() AS "database_now",
+    "taskkit"."taskkit_queued_task"."targets_field", clock_timestamp() AS "database_now",
     CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CAST(extract(epoch
 FROM r.expiry_date) * 1000 AS bigint)
 FROM "taskkit".taskkit_task_result r
 WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"), 0) ELSE 0 END AS "result_expiry",
     CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CASE WHEN r.result IS NULL THEN 1 ELSE 0 END
 FROM "taskkit".taskkit_task_result r
-WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"), 0) ELSE 0 END AS "result_erased"
+WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"), 0) ELSE 0 END AS "result_erased",
+    CAST(CASE WHEN EXISTS (SELECT 1
+FROM "taskkit".taskkit_queued_task c
+WHERE c.parent_id = "taskkit"."taskkit_queued_task"."id" AND c.parent_id IS NOT NULL
+    AND c.parent_id::text = ("taskkit"."taskkit_queued_task"."id")::text
+LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END AS bigint) AS "has_children"
 FROM "taskkit"."taskkit_queued_task"
 WHERE "taskkit"."taskkit_queued_task"."id" IN ($1)
 ORDER BY "taskkit"."taskkit_queued_task"."id" DESC

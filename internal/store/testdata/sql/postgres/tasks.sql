@@ -32,7 +32,12 @@ FROM "taskkit".taskkit_task_result r
 WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"), 0) ELSE 0 END AS "result_expiry",
     CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CASE WHEN r.result IS NULL THEN 1 ELSE 0 END
 FROM "taskkit".taskkit_task_result r
-WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"), 0) ELSE 0 END AS "result_erased"
+WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"), 0) ELSE 0 END AS "result_erased",
+    CAST(CASE WHEN EXISTS (SELECT 1
+FROM "taskkit".taskkit_queued_task c
+WHERE c.parent_id = "taskkit"."taskkit_queued_task"."id" AND c.parent_id IS NOT NULL
+    AND c.parent_id::text = ("taskkit"."taskkit_queued_task"."id")::text
+LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END AS bigint) AS "has_children"
 FROM "taskkit"."taskkit_queued_task"
 ORDER BY "taskkit"."taskkit_queued_task"."id" DESC
 LIMIT 100;

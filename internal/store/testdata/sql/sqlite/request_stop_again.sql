@@ -48,16 +48,17 @@ SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`owner_id`, `taskkit_qu
     `taskkit_queued_task`.`delayed`, `taskkit_queued_task`.`unique_key`,
     `taskkit_queued_task`.`idempotency_key`, `taskkit_queued_task`.`parent_id`,
     `taskkit_queued_task`.`follows_id`, `taskkit_queued_task`.`traceparent`,
-    `taskkit_queued_task`.`targets_field`, CAST(CASE WHEN EXISTS (SELECT 1
-FROM taskkit_queued_task c
-WHERE c.parent_id = `taskkit_queued_task`.`id` AND c.parent_id IS NOT NULL
-LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END AS bigint) AS `has_children`, datetime('now', 'subsec') AS `database_now`,
+    `taskkit_queued_task`.`targets_field`, datetime('now', 'subsec') AS `database_now`,
     CASE WHEN `taskkit_queued_task`.`workflow_status` = 'COMPLETED' THEN coalesce((SELECT CAST(round((julianday(r.expiry_date) - 2440587.5) * 86400000) AS integer)
 FROM taskkit_task_result r
 WHERE r.task_id = `taskkit_queued_task`.`id`), 0) ELSE 0 END AS `result_expiry`,
     CASE WHEN `taskkit_queued_task`.`workflow_status` = 'COMPLETED' THEN coalesce((SELECT CASE WHEN r.result IS NULL THEN 1 ELSE 0 END
 FROM taskkit_task_result r
-WHERE r.task_id = `taskkit_queued_task`.`id`), 0) ELSE 0 END AS `result_erased`
+WHERE r.task_id = `taskkit_queued_task`.`id`), 0) ELSE 0 END AS `result_erased`,
+    CAST(CASE WHEN EXISTS (SELECT 1
+FROM taskkit_queued_task c
+WHERE c.parent_id = `taskkit_queued_task`.`id` AND c.parent_id IS NOT NULL
+LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END AS bigint) AS `has_children`
 FROM `taskkit_queued_task`
 WHERE `taskkit_queued_task`.`id` IN (?)
 ORDER BY `taskkit_queued_task`.`id` DESC

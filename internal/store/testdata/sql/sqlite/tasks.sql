@@ -25,7 +25,11 @@ FROM taskkit_task_result r
 WHERE r.task_id = `taskkit_queued_task`.`id`), 0) ELSE 0 END AS `result_expiry`,
     CASE WHEN `taskkit_queued_task`.`workflow_status` = 'COMPLETED' THEN coalesce((SELECT CASE WHEN r.result IS NULL THEN 1 ELSE 0 END
 FROM taskkit_task_result r
-WHERE r.task_id = `taskkit_queued_task`.`id`), 0) ELSE 0 END AS `result_erased`
+WHERE r.task_id = `taskkit_queued_task`.`id`), 0) ELSE 0 END AS `result_erased`,
+    CAST(CASE WHEN EXISTS (SELECT 1
+FROM taskkit_queued_task c
+WHERE c.parent_id = `taskkit_queued_task`.`id` AND c.parent_id IS NOT NULL
+LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END AS bigint) AS `has_children`
 FROM `taskkit_queued_task`
 ORDER BY `taskkit_queued_task`.`id` DESC
 LIMIT 100;
