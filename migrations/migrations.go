@@ -1,8 +1,8 @@
 // Package migrations holds the versioned SQL of taskkit's tables, one directory
 // for each dialect.
 //
-// The tables and indexes are planned from ent/schema by internal/cmd/schemaplan;
-// what ent cannot say stands in the same files under a heading that says so. On
+// The files are planned from ent/schema by internal/cmd/schemaplan, which make generate runs;
+// what ent has no words for is written by hand there. On
 // PostgreSQL every name is qualified with the placeholder {schema}, which
 // internal/migrate replaces, so that any number of taskkits fit in one
 // database and search_path never matters.
@@ -12,6 +12,9 @@
 package migrations
 
 import "embed"
+
+//go:generate go run ../internal/cmd/schemaplan -schema ../ent/schema -dialect postgres -o postgres/00001_taskkit.sql
+//go:generate go run ../internal/cmd/schemaplan -schema ../ent/schema -dialect sqlite3 -o sqlite/00001_taskkit.sql
 
 // FS holds postgres/*.sql and sqlite/*.sql in goose's format.
 //

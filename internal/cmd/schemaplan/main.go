@@ -1,17 +1,16 @@
-// Command schemaplan prints the SQL that a migration of taskkit's tables is made
+// Command schemaplan writes the SQL that a migration of taskkit's tables is made
 // of: tables, indexes and checks planned from ent/schema with Atlas, and the
 // triggers that keep the transition table of internal/lifecycle.
 //
-//	go run ./internal/cmd/schemaplan -dialect postgres > migrations/postgres/00001_taskkit.sql
+//	go run ./internal/cmd/schemaplan -dialect postgres -o migrations/postgres/00001_taskkit.sql
 //
-// It is a tool for whoever changes the schema. No package that a user links
+// make generate runs it for both databases, see package migrations. No package that a user links
 // imports Atlas or ent's schema migration.
 package main
 
 import (
 	"context"
 	"flag"
-	"fmt"
 	"log"
 	"os"
 	"regexp"
@@ -29,12 +28,15 @@ import (
 func main() {
 	name := flag.String("dialect", dialect.Postgres, "postgres or sqlite3")
 	dir := flag.String("schema", "./ent/schema", "directory of the ent schema")
+	out := flag.String("o", "/dev/stdout", "file to write")
 	flag.Parse()
 	tables, r, err := planTables(*name, *dir)
 	if err != nil {
 		log.Fatal("plan the schema: ", err)
 	}
-	fmt.Fprint(os.Stdout, file(*name, tables, r))
+	if err := os.WriteFile(*out, []byte(file(*name, tables, r)), 0o644); err != nil {
+		log.Fatal("write the migration: ", err)
+	}
 }
 
 // versions are the oldest servers that the plan must suit.

@@ -68,7 +68,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 
 		"ApplyStart": applyStart, "ApplyGuards": applyGuards, "ApplyMixed": applyMixed, "ApplyTwiceOneTask": applyTwiceOneTask,
 		"ApplyEndWithoutStart": applyEndWithoutStart, "ApplyControl": applyControl, "ApplyLater": applyLater, "ApplyDelete": applyDelete, "ApplyTexts": applyTexts,
-		"ApplyResult": applyResult, "ApplyIllegal": applyIllegal, "ApplyNumbers": applyNumbers, "ItemsReplaced": itemsReplaced, "ItemsInBatch": itemsInBatch, "ItemsPages": itemsPages, "ItemsByPosition": itemsByPosition, "ItemsDeferred": itemsDeferred,
+		"ApplyResult": applyResult, "ApplyIllegal": applyIllegal, "ApplyNumbers": applyNumbers, "ItemsReplaced": itemsReplaced, "ItemsInBatch": itemsInBatch, "ItemsPages": itemsPages, "ItemsByPosition": itemsByPosition, "ItemsDeferred": itemsDeferred, "InsertEveryField": insertEveryField,
 		"LedgerPages": ledgerPages, "LedgerReplaces": ledgerReplaces, "LedgerGoes": ledgerGoes,
 		"ApplyEvery": applyEvery, "ApplyBegun": applyBegun,
 		"Revisions": revisions,
