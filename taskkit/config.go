@@ -39,8 +39,8 @@ type Config struct {
 
 	// ClaimMax is the most tasks that one claim takes (SSP-41). The worker claims again at once
 	// while it has free slots and more tasks wait, so a small number costs more statements and
-	// leaves more for other workers. Defaults to what there is room for: the free slots and, when
-	// tasks are short, what they will soon have done; at most 10,000.
+	// leaves more for other workers. Defaults to the free slots plus a prefetch for short tasks; at
+	// most 10,000.
 	ClaimMax int
 
 	// Context installs the security context of a task's people, before the
