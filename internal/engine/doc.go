@@ -10,12 +10,12 @@
 //	listener, reaper, freed slots          heartbeat
 //	   ▲         ▲
 //	   │      presence: notices workers that were killed
-//	checks: wake tasks whose children have ended, or for which a place is free
+//	wake queues: wake tasks whose children have ended, or for which a permit is free
 //
 // A [Worker] registers under a process ID that is never used again. A
 // registration is the worker under one such ID: it owns the parts above, each
 // with one goroutine, and ends them in the order shown below. When its heartbeat
-// cannot be renewed in time, or the database says that it is dead, the
+// cannot be renewed in time, or the database has declared it dead, the
 // registration stops writing and the worker registers again under a new ID.
 //
 // # Invariants
@@ -48,7 +48,7 @@
 //	   │  Deregister (unless the heartbeat is lost): the database releases every task
 //	   │  that is still leased, without spending an attempt
 //	   │
-//	   ▼  heartbeat, reaper, presence, listener and parents end; Run returns or registers again
+//	   ▼  heartbeat, reaper, presence, listener and wake queues end; Run returns or registers again
 //
 // # A takeover
 //

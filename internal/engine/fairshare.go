@@ -21,7 +21,7 @@ const (
 	ownerForgotten = time.Minute
 )
 
-// fairShare lets the owners of tasks take turns by the items that they process, when all slots are taken: a
+// fairShare makes the owners of tasks take turns by the items that they process, when all slots are taken: a
 // task yields at a batch boundary to a waiting one whose owner has processed fewer, if that would be
 // claimed before it. It does so once for each reading of who waits: another worker may have claimed that one
 // since, and the task would come and go in vain. Each worker counts for itself. An owner who comes later begins
@@ -48,7 +48,7 @@ func newFairShare(waiting func(context.Context) (map[uuid.UUID]int, error)) *fai
 // age is how long ago it was last read who waits.
 func (f *fairShare) age() time.Duration { return time.Since(time.Unix(0, f.read.Load())) }
 
-// taskWaiting says that tasks may have come: who waits is read at the next batch boundary.
+// taskWaiting notes that tasks may have come: the waiting owners are read at the next batch boundary.
 func (f *fairShare) taskWaiting() { f.woken.Store(true) }
 
 // stale reports whether it is to be read again who waits.
@@ -107,7 +107,7 @@ func (f *fairShare) turnOver(ctx context.Context, task session.Task, order func(
 	return false
 }
 
-// refresh reads who waits. Without an answer nobody does.
+// refresh reads the waiting owners. On error there are none.
 func (f *fairShare) refresh(ctx context.Context) {
 	if !f.reads.TryLock() {
 		return // another session does it

@@ -30,7 +30,7 @@ const (
 // their own travel in one statement. One goroutine flushes, so the writes of a
 // task keep their order; while a flush is under way the next one gathers.
 //
-// An error from a flush says neither yes nor no. The flusher then reads the tasks
+// After an error from a flush its outcome is unknown. The flusher then reads the tasks
 // back and tries again what has not happened, until it knows the outcome of each
 // write or the worker has lost its tasks.
 type flusher struct {
@@ -87,7 +87,7 @@ func (f *flusher) CancelStart(id uuid.UUID) {
 	f.mu.Unlock()
 }
 
-// Add queues a write, which nobody changes any more; done is called from the flushing goroutine
+// Add queues a write, which must not be changed any more; done is called from the flushing goroutine
 // once its outcome is known. add waits while too many writes are queued.
 func (f *flusher) Add(w *store.Write, done func(store.Applied, error)) {
 	f.mu.Lock()
@@ -161,7 +161,7 @@ func (f *flusher) run(ctx context.Context) {
 
 // gather takes from the queue what is to be flushed now, or, with all set, as much
 // as one statement may hold. Due is when the next start must be flushed; empty
-// says that the flusher is closed and nothing is left.
+// reports that the flusher is closed and nothing is left.
 func (f *flusher) gather(all bool) (batch []queued, due time.Duration, empty bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

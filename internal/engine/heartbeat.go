@@ -11,8 +11,8 @@ import (
 	"taskkit.dev/taskkit/taskevent"
 )
 
-// heartbeatDeadline is until when this worker may assume that nobody has taken
-// its tasks over. It is measured on the monotonic clock from before the heartbeat
+// heartbeatDeadline is until when this worker may assume that its tasks
+// have not been taken over. It is measured on the monotonic clock from before the heartbeat
 // was sent, so it passes no later than the silence that the database measures. It
 // is safe for concurrent use.
 type heartbeatDeadline struct {
@@ -52,14 +52,14 @@ type heartbeat struct {
 	process  string
 	every    time.Duration
 	call     time.Duration // timeout of one call
-	now      chan struct{} // asks to renew it at once
+	now      chan struct{} // renews it at once
 	deadline *heartbeatDeadline
 	pool     *pool
 	events   *observe.Observer
 }
 
-// run renews the heartbeat until ctx ends (nil), the database says that the
-// worker is dead, or the deadline passes.
+// run renews the heartbeat until ctx ends (nil), the database has declared the
+// worker dead, or the deadline passes.
 func (h *heartbeat) run(ctx context.Context) error {
 	next := time.NewTimer(h.every)
 	defer next.Stop()

@@ -11,7 +11,7 @@ import (
 	"taskkit.dev/taskkit/taskevent"
 )
 
-// listener wakes the claimer when the database says that tasks may be waiting, and gives
+// listener wakes the claimer when the database notifies it of tasks, and gives
 // the worker presence while it listens, see [store.PresenceReading]. Without it the worker polls
 // more often, and others notice its end by its heartbeat. It runs on one goroutine.
 type listener struct {
@@ -29,7 +29,7 @@ type listener struct {
 // when listening is not possible from here.
 func (l *listener) run(ctx context.Context) {
 	var (
-		missing  bool // it has been told that the worker has no presence
+		missing  bool // it was reported that the worker has no presence
 		listened bool
 		failures int // attempts to listen that did not come to it, since one that did
 	)

@@ -21,11 +21,11 @@ type presence struct {
 	joined  chan struct{} // another worker may be present
 	reaper  *reaper
 	events  *observe.Observer
-	told    bool // that it cannot tell who is present
+	told    bool // it was reported that presence cannot be read
 }
 
 const (
-	// readAlone is how often a worker reads that sees nobody with presence. Whoever gets presence
+	// readAlone is how often a worker reads that sees no other worker with presence. A worker that gets presence
 	// notifies it.
 	readAlone = 15 * time.Second
 	// turn is how long it is one worker's turn to read.
@@ -35,7 +35,7 @@ const (
 	// afterAbsent is how long after store.AbsentFor the locks are read again that were
 	// seen to be free first.
 	afterAbsent = 20 * time.Millisecond
-	// presenceRetry is when a worker that cannot tell who is present asks again.
+	// presenceRetry is when a worker that cannot read who is present tries again.
 	presenceRetry = 5 * time.Minute
 )
 
@@ -90,7 +90,7 @@ func (p *presence) read(ctx context.Context) time.Duration {
 	return untilTurn(r.At, r.Others, p.process)
 }
 
-// untilTurn returns the time until it is the turn of a process, which comes after those of
+// untilTurn returns the time until it is the turn of a process, which comes after the turns of
 // all others. The turns go by the ids of the processes and the database's clock.
 func untilTurn(now time.Time, others []string, process string) time.Duration {
 	mine, _ := slices.BinarySearch(others, process)

@@ -2,8 +2,8 @@ package engine
 
 import "sync/atomic"
 
-// wakeups are what the claimer waits for. Several wake-ups that nobody has
-// received yet are one.
+// wakeups are what the claimer waits for. Several wake-ups that it has
+// not received yet are one.
 type wakeups struct {
 	tasks     chan struct{} // tasks may be waiting in the database
 	slots     chan struct{} // a slot is free
@@ -25,7 +25,7 @@ func (w *wakeups) slotFreed() { wake(w.slots) }
 // given back. Of that one it is sure, so it does not poll several times as after a wake-up from elsewhere.
 func (w *wakeups) taskReturned() { wake(w.returned) }
 
-// setListening says whether there is a listener. The claimer then polls, since
+// setListening notes whether there is a listener. The claimer then polls, since
 // it may have missed something, and adapts its interval.
 func (w *wakeups) setListening(on bool) {
 	w.listening.Store(on)

@@ -117,7 +117,7 @@ type outcome int
 
 const (
 	fired outcome = iota
-	raced         // another worker does it, or somebody has changed the schedule
+	raced         // another worker does it, or the schedule has changed
 	stuck         // it stays due
 )
 

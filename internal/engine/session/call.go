@@ -13,7 +13,7 @@ import (
 	"taskkit.dev/taskkit/taskevent"
 )
 
-// withIdentity installs the security context; SSP-50 and SSP-51 ask for it before
+// withIdentity installs the security context; SSP-50 and SSP-51 require it before
 // each transaction. It fails when the task's people may not act now.
 func (c *current) withIdentity(ctx context.Context) (_ context.Context, err error) {
 	if c.Config.Identity == nil {
@@ -68,7 +68,7 @@ func (c *current) callExecutor(ctx context.Context, step *Step, f func(context.C
 }
 
 // ofStatement returns the error of an executor. One that has no class of its own gets
-// that of the statement that failed: the executor may have formatted that statement's
+// the class of the statement that failed: the executor may have formatted that statement's
 // error with %v, and could not have committed anyway.
 func ofStatement(ctx context.Context, tx *LazyTx, err error) error {
 	if err == nil || !classify.Unclassified(ctx, err) {

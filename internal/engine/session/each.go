@@ -8,7 +8,7 @@ import (
 // Each calls call over n items, in parts that [bisect] chooses and each inside a
 // savepoint. An item whose error is its own is passed to fail. When Each returns an
 // error, the step has counted and recorded what it had before, and the error counts
-// as that of a failed statement: the parts that had succeeded are not committed
+// as the error of a failed statement: the parts that had succeeded are not committed
 // unless a savepoint around Each is rolled back.
 func (s *Step) Each(ctx context.Context, n int, call func(from, to int) error, fail func(i int, err error)) error {
 	before, finished := s.mark(), false
@@ -71,7 +71,7 @@ func (s *Step) mark() stepMark {
 }
 
 // unmark keeps what the step has counted and recorded since the mark, or forgets it. A
-// closed step keeps what it has: that is being written.
+// closed step keeps what it has, which is being written.
 func (s *Step) unmark(m stepMark, keep bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

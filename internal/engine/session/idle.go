@@ -12,7 +12,7 @@ import (
 
 // maxIdleBatches is how many batches in a row one session lets return More without
 // progress. An executor that waits for something returns Later; this leaves room
-// for one that asks again a few times before it does.
+// for one that polls a few times before it does.
 const maxIdleBatches = 100
 
 // idleGuard recognizes an executor that will never return Done. It belongs to a
@@ -21,7 +21,7 @@ type idleGuard struct {
 	batches int // in a row that made no progress
 }
 
-// check returns the error of a batch that asks for More and makes no progress: too
+// check returns the error of a batch that returns More and makes no progress: too
 // many times in a row, or after Take had returned all elements. The error is
 // permanent, and the batch is not committed.
 func (g *idleGuard) check(step *Step, before, after lifecycle.Progress, stateBefore, stateAfter json.RawMessage) error {

@@ -62,7 +62,7 @@ type Task struct {
 	ID       uuid.UUID
 	Kind     string // as stored, perhaps an alias
 	Revision int    // of the state; it changes with the first checkpoint of a newer one
-	// SpecRevision is that of the spec.
+	// SpecRevision is the revision of the spec.
 	SpecRevision int
 	Owner        uuid.UUID
 	RunAs        uuid.UUID
@@ -88,8 +88,8 @@ type Targeter interface {
 	Targets(ctx context.Context, s *Step, field string, state json.RawMessage) (keys [][]byte, next Next, out json.RawMessage, err error)
 }
 
-// Next is what an executor requests after a successful batch. The zero value asks
-// for another batch.
+// Next is what an executor requests after a successful batch. The zero value requests
+// another batch.
 type Next struct {
 	Done   bool
 	Wait   time.Duration // positive: another batch after that long
@@ -104,7 +104,7 @@ type Next struct {
 // later reports whether the task is released until its next batch.
 func (n Next) later() bool { return n.Wait > 0 || !n.At.IsZero() }
 
-// Ending says why Abort or Report is called.
+// Ending is why Abort or Report is called.
 type Ending string
 
 // The endings.
@@ -130,11 +130,11 @@ type Env struct {
 	// Deferred are the deferred items to take; nil: the task goes over its whole list.
 	Deferred  *Deferred
 	LastRound bool // no round follows: an item that is deferred fails
-	// Child says whose child the task is; nil: nobody's. Family are the task's own children,
+	// Child names the parent of the task; nil: it has none. Family are the task's own children,
 	// before this batch; nil: it can have none.
 	Child  *store.Child
 	Family *store.Family
-	// Options are those of the task; nil: none, and the task can have no children.
+	// Options are the options of the task; nil: none, and the task can have no children.
 	Options *store.Options
 	// CountChildren counts the children of the task, see [store.Common]; nil: it can have none.
 	CountChildren func(ctx context.Context) (store.ChildCounts, error)

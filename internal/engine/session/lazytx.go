@@ -21,17 +21,17 @@ var errBeginning = errors.New("the batch's transaction had not begun when the ex
 var errClosed = errors.New("the batch has ended: its transaction cannot be used any more")
 
 // LazyTx is a batch's transaction. It begins with its first statement, so that
-// a batch that works elsewhere keeps none open. That of a preview never commits.
+// a batch that works elsewhere keeps none open. The transaction of a preview never commits.
 type LazyTx struct {
 	store   store.Runtime
 	lease   store.Lease
 	limits  store.TxTimeouts
 	parent  bool               // the task may have children
 	people  [2]uuid.UUID       // the owner of the task, and as whom it runs
-	changes *txchanges.Counter // nil unless it is that of a preview
+	changes *txchanges.Counter // nil unless the task is a preview
 
 	mu        sync.Mutex
-	beginning chan struct{} // nil unless somebody begins now; closed after that
+	beginning chan struct{} // not nil while a goroutine begins it; closed after that
 	tx        *txguard.Tx
 	failed    error // it did not begin: the batch cannot succeed any more
 	children  bool  // see [LazyTx.SubmittedChildren]
@@ -81,7 +81,7 @@ func (t *LazyTx) MayHaveChildren() bool { return t.parent }
 // SubmittedChildren notes that the batch has submitted children.
 func (t *LazyTx) SubmittedChildren() { t.noteChildren(true) }
 
-// noteChildren sets whether the batch has submitted children: those of a savepoint that was
+// noteChildren sets whether the batch has submitted children: children of a savepoint that was
 // undone do not count.
 func (t *LazyTx) noteChildren(submitted bool) {
 	t.mu.Lock()
@@ -96,7 +96,7 @@ func (t *LazyTx) submittedChildren() bool {
 	return t.children
 }
 
-// isPreview reports whether the transaction is that of a preview.
+// isPreview reports whether the transaction belongs to a preview.
 func (t *LazyTx) isPreview() bool { return t.changes != nil }
 
 // ExecContext implements [store.Querier].
@@ -120,7 +120,7 @@ func (t *LazyTx) QueryContext(ctx context.Context, query string, args ...any) (*
 	}
 	rows, err := tx.QueryContext(ctx, query, args...)
 	if err == nil {
-		t.Executed(query, nil) // nobody can count the rows of a *sql.Rows
+		t.Executed(query, nil) // the rows of a *sql.Rows cannot be counted
 	}
 	return rows, err
 }
@@ -187,7 +187,7 @@ func (t *LazyTx) failedStatement() error {
 	return tx.Failed()
 }
 
-// savepoint, rollbackTo and releaseSavepoint are those of [store.Tx].
+// savepoint, rollbackTo and releaseSavepoint are the methods of [store.Tx].
 func (t *LazyTx) savepoint(ctx context.Context, name string) error {
 	tx, err := t.begin(ctx)
 	if err != nil {
@@ -242,7 +242,7 @@ func (t *LazyTx) closeSavepoint() {
 }
 
 // begin returns the transaction. It may take long, and longer than ctx allows:
-// nobody who closes the transaction waits for that.
+// closing the transaction does not wait for that.
 func (t *LazyTx) begin(ctx context.Context) (*txguard.Tx, error) {
 	for {
 		t.mu.Lock()
@@ -302,7 +302,7 @@ func (t *LazyTx) onBegun(begun store.Tx, err error) (*txguard.Tx, error) {
 }
 
 // close closes the transaction to its executor and returns it: nil when it never
-// began. The error is that of its begin, or says that it was still beginning.
+// began. The error is why it did not begin, or that it was still beginning.
 func (t *LazyTx) close() (*txguard.Tx, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 )
 
 // ledger returns what a batch adds to the ledger of its task: the items of which it
-// recorded that they succeeded. In a kind with a list of targets, that of elements which
+// recorded that they succeeded. In a kind with a list of targets, the success of elements which
 // Take has returned follows from their positions.
 //
-// The error says that the list is too long. A smaller batch may succeed.
+// An error means that the list is too long. A smaller batch may succeed.
 func (c *current) ledger(step *Step, succeeded []string) (store.Ledger, error) {
 	if !c.kind.Ledger || len(succeeded) == 0 || c.kind.DecodeTargets != nil && step.tookElements() {
 		return store.Ledger{}, nil

@@ -29,7 +29,7 @@ type replacement struct {
 // outcomesMark is a point to which outcomes can return.
 type outcomesMark struct{ items, marked, replaced int }
 
-// record adds an outcome, or replaces that of the same item.
+// record adds an outcome, or replaces the outcome of the same item.
 func (o *outcomes) record(i store.Item) {
 	if n, ok := o.at[i.Key]; ok {
 		if n < o.marked {

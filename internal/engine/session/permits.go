@@ -127,7 +127,7 @@ func newPermits(c *current, p *store.Plan) *permits {
 	return &permits{c: c, limits: p.Options.Limits, specSize: int64(len(p.Spec))}
 }
 
-// complete adds the limits that the task has by its kind to those of its options, once the spec is decoded. A task that is to
+// complete adds the limits that the task has by its kind to the limits of its options, once the spec is decoded. A task that is to
 // be ended needs no permits.
 func (f *permits) complete(t *times) {
 	f.times = t

@@ -15,7 +15,7 @@ import (
 )
 
 // preview is the [feature] of a task that is executed without keeping what the executor writes. The transaction of a batch is
-// rolled back, and its checkpoint is written as that of a batch without a transaction. So no checkpoint of a preview is
+// rolled back, and its checkpoint is written like the checkpoint of a batch without a transaction. So no checkpoint of a preview is
 // ever in one transaction with what the executor has written: see [LazyTx] and
 // [txguard.Tx.NeverCommit], which refuses the commit.
 type preview struct {
@@ -27,7 +27,7 @@ type preview struct {
 	stale  bool         // a checkpoint was committed whose report this session has not read
 }
 
-// note is what an executor says about an item.
+// note is the note of an executor about an item.
 type note struct{ key, text string }
 
 func newPreview(c *current, p *store.Plan) (*preview, error) {
@@ -39,7 +39,7 @@ func newPreview(c *current, p *store.Plan) (*preview, error) {
 }
 
 // checkPreviewed returns the error of a task that applies a preview which was executed at
-// another revision than that of this worker's code. A task that has a checkpoint goes on, as
+// another revision than the revision of this worker's code. A task that has a checkpoint goes on, as
 // any other does when its worker is updated.
 func (c *current) checkPreviewed(p *store.Plan) error {
 	previewed := p.Options.Previewed
@@ -160,7 +160,7 @@ func addNotes(r *store.Report, notes []note, outcomes []store.Item) {
 	r.Samples = samples
 }
 
-// Note says of an item, by its key, what was done with it. Outside a preview it does
+// Note records what was done with an item, by its key. Outside a preview it does
 // nothing.
 func (s *Step) Note(key, text string) {
 	if !s.Preview {

@@ -71,7 +71,7 @@ func NewStatementSizer(most int, d dialect.Name) *Sizer {
 		size: min(statementFirst, most), max: most, target: target, growBelow: target,
 		shrink: func(size, n int, took, target time.Duration) int {
 			if n == 0 {
-				return size // its time says nothing about tasks
+				return size // its time does not depend on tasks
 			}
 			return int(int64(n) * int64(target) / int64(took))
 		},

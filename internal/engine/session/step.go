@@ -137,7 +137,7 @@ func (s *Step) Fail(key string, err error) {
 	s.record(i)
 }
 
-// failure returns a failed item. Code is that of an error without one.
+// failure returns a failed item. code is for an error without one.
 func failure(key, code string, err error) store.Item {
 	i := store.Item{Key: key, Outcome: store.ItemFailed, Code: code}
 	var m *classify.MarkedError
@@ -240,8 +240,8 @@ func (s *Step) Try(ctx context.Context, f func() error) error {
 	}
 }
 
-// try calls f inside a savepoint. The first error is that of f, or of a statement
-// that f ignored, and what f wrote is undone. The second is that of the savepoint
+// try calls f inside a savepoint. The first error is the error of f, or of a statement
+// that f ignored, and what f wrote is undone. The second is the error of the savepoint
 // itself, and the transaction cannot be used any more.
 func (s *Step) try(ctx context.Context, f func() error) (failed, broken error) {
 	s.mu.Lock()

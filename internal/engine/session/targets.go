@@ -19,7 +19,7 @@ type Targets struct {
 	Lists []any
 	// Most is how many of them a batch can take.
 	Most int
-	// Err says why none could be read, while the task ends.
+	// Err is why none could be read, while the task ends.
 	Err error
 }
 

@@ -15,11 +15,11 @@ import (
 	"taskkit.dev/taskkit/taskevent"
 )
 
-// ThrottleConfig says when batches wait because the database, or what else an indicator of the
+// ThrottleConfig is when batches wait because the database, or what else an indicator of the
 // user's is about, is not well.
 type ThrottleConfig struct {
 	Interval time.Duration // for which a reading holds; 0: nothing is read
-	// The limits are those of kinds that touch tables, on PostgreSQL. 0 is none.
+	// The limits hold for kinds that touch tables, on PostgreSQL. 0 is none.
 	Vacuum         bool // wait for commands that work on the tables
 	ReplicaLag     time.Duration
 	ReplicaBytes   int64
@@ -156,7 +156,7 @@ func (t *Throttle) reading(ctx context.Context) *health {
 	began := time.Now()
 	found := t.read(ctx)
 	if ctx.Err() != nil {
-		return nil // it was cut off, and says nothing
+		return nil // it was cut off
 	}
 	t.report(found)
 	h := &health{t.readAt(began, time.Now()), found}

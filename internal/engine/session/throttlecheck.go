@@ -38,7 +38,7 @@ func (c *check) start(ctx context.Context) {
 }
 
 // finding returns what the call has found. An indicator that fails, panics or does not answer is not
-// well: whoever had it installed wants no batch to run without its consent.
+// well: no batch runs without its consent.
 func (c *check) finding(ctx context.Context, within time.Duration) (f finding, well bool) {
 	f = finding{indicator: c.Name, kinds: c.Kinds, own: true}
 	answered, err := c.returned(ctx)
