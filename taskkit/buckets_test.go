@@ -226,7 +226,7 @@ func TestMaxParallel(t *testing.T) {
 		if n := len(childrenOf(t, db, id)); n != 2 {
 			t.Errorf("%d buckets are open, want 2", n)
 		}
-		if _, err := client.SetMaxParallel(t.Context(), id, 6); err != nil {
+		if _, err := client.Change(t.Context(), id, taskkit.Settings{MaxParallel: 6}); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "six buckets run", func() bool { return now.Load() == 6 })
@@ -238,19 +238,19 @@ func TestMaxParallel(t *testing.T) {
 			t.Errorf("the task ended in %s, and %d buckets ran at once", task.Status, most.Load())
 		}
 		var option *taskkit.OptionError
-		if _, err := client.StopAfter(t.Context(), id, "5"); !errors.As(err, &option) {
+		if _, err := client.Change(t.Context(), id, taskkit.Settings{StopAfter: "5"}); !errors.As(err, &option) {
 			t.Errorf("a stop policy for a task with buckets: %v", err)
 		}
-		if _, err := client.SetMaxParallel(t.Context(), id, 0); !errors.As(err, &option) {
+		if _, err := client.Change(t.Context(), id, taskkit.Settings{MaxParallel: 0}); !errors.As(err, &option) {
 			t.Errorf("no bucket at all: %v", err)
 		}
 		var state *taskkit.StateError
-		if _, err := client.SetMaxParallel(t.Context(), id, 3); !errors.As(err, &state) {
+		if _, err := client.Change(t.Context(), id, taskkit.Settings{MaxParallel: 3}); !errors.As(err, &state) {
 			t.Errorf("of a task that has ended: %v", err)
 		}
 		plain := newKind[countSpec, countState]("not_in_buckets", 10)
 		lone := submitted(t, db, plain, countSpec{})
-		if _, err := client.SetMaxParallel(t.Context(), lone, 3); !errors.As(err, &option) {
+		if _, err := client.Change(t.Context(), lone, taskkit.Settings{MaxParallel: 3}); !errors.As(err, &option) {
 			t.Errorf("of a task without buckets: %v", err)
 		}
 		for _, o := range []taskkit.SubmitOption{taskkit.WithMaxParallel(3), taskkit.WithChildFailure(taskkit.PauseParent)} {

@@ -121,7 +121,7 @@ func WithChildFailure(f ChildFailure) SubmitOption {
 }
 
 // WithMaxParallel bounds how many buckets of the task are open at once, over all workers. It can be
-// changed while the task runs, see [Client.SetMaxParallel]. Less than 1 is an *[OptionError],
+// changed while the task runs, see [Client.Change]. Less than 1 is an *[OptionError],
 // and so is a kind without Segments. Defaults to 64.
 func WithMaxParallel(n int) SubmitOption {
 	return submitOption(func(s *submission) {

@@ -343,7 +343,7 @@ func TestProgressOfParent(t *testing.T) {
 			n, err := c.CountChildren(t.Context(), id)
 			return err == nil && n.Completed == 2
 		})
-		requested, err := c.SetPriority(t.Context(), id, taskkit.PriorityHigh)
+		requested, err := c.Change(t.Context(), id, taskkit.Settings{Priority: taskkit.PriorityHigh})
 		if err != nil || requested.Progress.Done != 3 {
 			t.Errorf("a request has %+v, want 3 done (%v)", requested, err)
 		}

@@ -104,29 +104,6 @@ func countChildren(ctx context.Context, op store.Client, parent ID) (*ChildCount
 	return made, nil
 }
 
-// SetMaxParallel changes how many buckets of a task are open at once, see [WithMaxParallel]. More
-// begin at once; fewer take effect as buckets end. It returns an *[OptionError] for less
-// than 1 and for a task without buckets, and a *[StateError] when the task has ended or is to
-// end.
-func (c *Client) SetMaxParallel(ctx context.Context, id ID, n int, opts ...RequestOption) (*Task, error) {
-	if n < 1 {
-		return nil, &OptionError{"SetMaxParallel", fmt.Sprintf("%d: at least 1 bucket must be able to run; to hold the task, pause it", n)}
-	}
-	op, err := c.tables(ctx)
-	if err != nil {
-		return nil, err
-	}
-	buckets, err := hasBuckets(ctx, op, id)
-	if err != nil {
-		return nil, c.public(ctx, err)
-	}
-	if !buckets {
-		return nil, &OptionError{"SetMaxParallel", fmt.Sprintf("task %s has no buckets", id)}
-	}
-	set := requestOption(func(r *requestOptions) { r.MaxParallel = n })
-	return c.request(ctx, id, lifecycle.ActLimit, append([]RequestOption{set}, opts...))
-}
-
 // hasBuckets reports whether a task is split into buckets, be it before they are submitted.
 func hasBuckets(ctx context.Context, op store.Client, id ID) (bool, error) {
 	plan, err := op.Plan(ctx, id)

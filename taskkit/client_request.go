@@ -74,19 +74,6 @@ func (c *Client) Delete(ctx context.Context, id ID, opts ...RequestOption) (*Tas
 	return c.request(ctx, id, lifecycle.ActDelete, opts)
 }
 
-// SetPriority changes the priority of a task that has not ended, from [PriorityHigh] to
-// [PriorityIdle]. It decides about the claims that follow: a running batch goes on. Buckets that
-// are submitted later have the priority below the new one; children that exist keep theirs. It
-// returns an *[OptionError] for another priority, and a *[StateError] when the task has
-// ended or is to end.
-func (c *Client) SetPriority(ctx context.Context, id ID, p Priority, opts ...RequestOption) (*Task, error) {
-	if p < PriorityHigh || p > PriorityIdle {
-		return nil, &OptionError{"SetPriority", fmt.Sprintf("%d is not between %d and %d", p, PriorityHigh, PriorityIdle)}
-	}
-	set := requestOption(func(r *requestOptions) { r.Priority = int(p) })
-	return c.request(ctx, id, lifecycle.ActLimit, append([]RequestOption{set}, opts...))
-}
-
 func (c *Client) request(ctx context.Context, id ID, action lifecycle.Action, opts []RequestOption) (*Task, error) {
 	r := requestOptions{Request: store.Request{Action: action}}
 	for _, o := range opts {
@@ -107,7 +94,7 @@ func (c *Client) send(ctx context.Context, id ID, r store.Request) (*Task, error
 	if err != nil {
 		return nil, err
 	}
-	if r.StopAfter != (lifecycle.StopPolicy{}) {
+	if r.StopAfter != (lifecycle.StopPolicy{}) && r.Action != lifecycle.ActChange {
 		switch buckets, err := hasBuckets(ctx, op, id); {
 		case err != nil:
 			return nil, c.public(ctx, err)

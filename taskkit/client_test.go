@@ -137,7 +137,7 @@ func TestClientRequests(t *testing.T) {
 		for action, byName := range map[string]func(context.Context, taskkit.ID, ...taskkit.RequestOption) (*taskkit.Task, error){
 			"stop": c.Stop, "pause": c.Pause, "resume": c.Resume, "retry": c.Retry, "delete": c.Delete, "approve": c.Approve,
 			"limit": func(ctx context.Context, id taskkit.ID, opts ...taskkit.RequestOption) (*taskkit.Task, error) {
-				return c.StopAfter(ctx, id, "5%", opts...)
+				return c.Change(ctx, id, taskkit.Settings{StopAfter: "5%"}, opts...)
 			},
 		} {
 			for _, situation := range situations {
@@ -188,13 +188,13 @@ func TestClientRequests(t *testing.T) {
 	})
 }
 
-// SetPriority changes what is claimed next, and nothing of a task that has ended.
-func TestSetPriority(t *testing.T) {
+// Change of the priority changes what is claimed next, and nothing of a task that has ended.
+func TestChangePriority(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		c := clientOf(db)
 		id := bring(t, db, "QUEUED")
-		task, err := c.SetPriority(t.Context(), id, taskkit.PriorityHigh, taskkit.WithReason("it is urgent"))
+		task, err := c.Change(t.Context(), id, taskkit.Settings{Priority: taskkit.PriorityHigh}, taskkit.WithReason("it is urgent"))
 		if err != nil || task.Priority != taskkit.PriorityHigh {
 			t.Errorf("set: %+v, %v", task, err)
 		}
@@ -204,7 +204,7 @@ func TestSetPriority(t *testing.T) {
 		}
 		var option *taskkit.OptionError
 		for _, p := range []taskkit.Priority{0, 5} {
-			if _, err := c.SetPriority(t.Context(), id, p); !errors.As(err, &option) {
+			if _, err := c.Change(t.Context(), id, taskkit.Settings{Priority: p}); !errors.As(err, &option) {
 				t.Errorf("priority %d: %v", p, err)
 			}
 		}
@@ -212,10 +212,10 @@ func TestSetPriority(t *testing.T) {
 			t.Fatal(err)
 		}
 		var state *taskkit.StateError
-		if _, err := c.SetPriority(t.Context(), id, taskkit.PriorityIdle); !errors.As(err, &state) {
+		if _, err := c.Change(t.Context(), id, taskkit.Settings{Priority: taskkit.PriorityIdle}); !errors.As(err, &state) {
 			t.Errorf("of a task that has ended: %v", err)
 		}
-		if _, err := c.SetPriority(t.Context(), uuid.New(), taskkit.PriorityIdle); !errors.Is(err, taskkit.ErrNotFound) {
+		if _, err := c.Change(t.Context(), uuid.New(), taskkit.Settings{Priority: taskkit.PriorityIdle}); !errors.Is(err, taskkit.ErrNotFound) {
 			t.Errorf("of no task: %v", err)
 		}
 	})

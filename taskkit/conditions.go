@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -96,15 +95,6 @@ func (c *Client) Approve(ctx context.Context, id ID, opts ...RequestOption) (*Ta
 	return c.request(ctx, id, lifecycle.ActApprove, opts)
 }
 
-// StopAfter changes the stop policy of a task that has not ended, see the option
-// [WithStopAfter]. A running task sees it with its next checkpoint. If the task has
-// already reached it, it is paused. A task that is paused stays so: see [Client.Resume]. It
-// returns an *[OptionError] for a limit that is none and for a task with buckets, whose items are
-// those of the buckets, and a *[StateError] when the task has ended or is to end.
-func (c *Client) StopAfter(ctx context.Context, id ID, limit string, opts ...RequestOption) (*Task, error) {
-	return c.request(ctx, id, lifecycle.ActLimit, append(slices.Clip(opts), WithStopAfter(limit)))
-}
-
 // check returns what is wrong with the options of a request.
 func (r *requestOptions) check() error {
 	if err := errors.Join(r.errs...); err != nil {
@@ -115,10 +105,10 @@ func (r *requestOptions) check() error {
 		if r.Actor == uuid.Nil {
 			return &OptionError{"WithActor", "Approve needs it: name the person who approves"}
 		}
-	case lifecycle.ActResume, lifecycle.ActLimit:
+	case lifecycle.ActResume, lifecycle.ActChange:
 	case lifecycle.ActStop, lifecycle.ActPause, lifecycle.ActRetry, lifecycle.ActDelete:
 		if r.StopAfter != (lifecycle.StopPolicy{}) {
-			return &OptionError{"WithStopAfter", "only Resume, Approve and Client.StopAfter can change the limit"}
+			return &OptionError{"WithStopAfter", "only Resume and Approve take it; Client.Change changes the limit"}
 		}
 	}
 	return nil

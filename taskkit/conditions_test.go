@@ -246,7 +246,7 @@ func TestStopAfterWhileRunning(t *testing.T) {
 		}
 		limit := func(text string) *taskkit.Task {
 			t.Helper()
-			task, err := client.StopAfter(t.Context(), id, text, taskkit.WithActor(uuid.Max), taskkit.WithReason("why"))
+			task, err := client.Change(t.Context(), id, taskkit.Settings{StopAfter: text}, taskkit.WithActor(uuid.Max), taskkit.WithReason("why"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -280,8 +280,8 @@ func TestStopAfterWhileRunning(t *testing.T) {
 			t.Errorf("paused at %+v", task.Progress)
 		}
 		for _, bad := range []string{"", "0", "101%", "many"} {
-			_, err := client.StopAfter(t.Context(), id, bad)
-			if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || option.Option != "WithStopAfter" {
+			_, err := client.Change(t.Context(), id, taskkit.Settings{StopAfter: bad})
+			if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || bad != "" && option.Option != "WithStopAfter" {
 				t.Errorf("limit %q: %v, want an *OptionError", bad, err)
 			}
 		}
@@ -289,7 +289,7 @@ func TestStopAfterWhileRunning(t *testing.T) {
 			t.Fatal(err)
 		}
 		ended(t, db, id)
-		_, err := client.StopAfter(t.Context(), id, "5")
+		_, err := client.Change(t.Context(), id, taskkit.Settings{StopAfter: "5"})
 		refusedState(t, err, "only a task that has not ended")
 	})
 }

@@ -44,7 +44,8 @@ type Config struct {
 	ClaimMax int
 
 	// Context installs the security context of a task's people, before the
-	// start, before every batch and before the end (SSP-50, SSP-51). Its
+	// start, before every batch, and before the end if the executor has Abort or
+	// Report to run then (SSP-50, SSP-51). Its
 	// context is the one that the executor gets. A [Permanent] error ends the
 	// task of a person who may no longer act; any other is retried. Defaults
 	// to none.

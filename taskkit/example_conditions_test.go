@@ -72,12 +72,12 @@ func ExampleWithStopAfter() {
 }
 
 // The limit of a task that waits or runs can be changed.
-func ExampleClient_StopAfter() {
+func ExampleClient_Change() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	client := taskkit.NewClient(db)
 	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
-	_, err := client.StopAfter(ctx, id, "5%", taskkit.WithReason("it is late"))
+	_, err := client.Change(ctx, id, taskkit.Settings{StopAfter: "5%"}, taskkit.WithReason("it is late"))
 	events, _ := client.Events(ctx, id, 1)
 	fmt.Println(err, events[0].Reason)
 	// Output: <nil> limit 5%: it is late

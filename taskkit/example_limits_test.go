@@ -21,8 +21,8 @@ var statusKind = taskkit.NewKind(taskkind.Definition[statusSpec, struct{}, struc
 // statusSetter is a Limiter: of each program two tasks execute at once.
 type statusSetter struct{}
 
-func (statusSetter) Limits(t taskkit.LimitedTask[statusSpec]) []taskkit.Limit {
-	return []taskkit.Limit{{Key: fmt.Sprintf("program %d", t.Spec.Program), AtMost: 2}}
+func (statusSetter) Limits(t taskkit.LimitedTask[statusSpec]) []taskkit.ConcurrencyLimit {
+	return []taskkit.ConcurrencyLimit{{Key: fmt.Sprintf("program %d", t.Spec.Program), AtMost: 2}}
 }
 
 func (statusSetter) Execute(context.Context, *taskkit.Batch[statusSpec, struct{}]) (taskkit.Next, error) {
@@ -73,7 +73,7 @@ func ExampleWithWindow() {
 	// Output: an empty window is refused
 }
 
-func ExampleClient_SetMaxRate() {
+func ExampleClient_Change_maxRate() {
 	ctx := context.Background()
 	db := exampleDB()
 	defer db.Close()
@@ -83,7 +83,7 @@ func ExampleClient_SetMaxRate() {
 		return
 	}
 	client := taskkit.NewClient(db)
-	if _, err := client.SetMaxRate(ctx, id, 50, taskkit.WithReason("the registrar is busy")); err != nil {
+	if _, err := client.Change(ctx, id, taskkit.Settings{MaxRate: new(float64(50))}, taskkit.WithReason("the registrar is busy")); err != nil {
 		fmt.Println(err)
 		return
 	}

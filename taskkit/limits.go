@@ -10,9 +10,9 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// Limit is how many tasks with a key execute at once, over all workers and kinds. The key is any
+// ConcurrencyLimit is how many tasks with a key execute at once, over all workers and kinds. The key is any
 // text of up to 200 bytes, such as "program 7" or the name of a kind.
-type Limit struct {
+type ConcurrencyLimit struct {
 	Key    string
 	AtMost int // at least 1
 }
@@ -31,7 +31,7 @@ const limitsMax = 10
 // the spec, see [Limiter]. It is an *[OptionError] below 1, for an empty key and with [WithCoalescing].
 func WithLimit(key string, atMost int) SubmitOption {
 	return submitOption(func(s *submission) {
-		l := Limit{key, atMost}
+		l := ConcurrencyLimit{key, atMost}
 		if problem := lifecycle.LimitProblem(l.Key, l.AtMost); problem != "" {
 			s.fail("WithLimit", problem)
 			return
@@ -48,7 +48,7 @@ func WithLimit(key string, atMost int) SubmitOption {
 // must return the same for the same task, and it must not block. What it returns is added to the limits of [WithLimit]. A limit that
 // WithLimit would refuse fails the task with the code misuse.
 type Limiter[Spec any] interface {
-	Limits(t LimitedTask[Spec]) []Limit
+	Limits(t LimitedTask[Spec]) []ConcurrencyLimit
 }
 
 // LimitedTask is a task as a [Limiter] sees it.

@@ -51,10 +51,12 @@ func (g *gauge) most(key string) int {
 // limitedBy is an executor with limits by the spec: two at once for each number of items.
 type limitedBy struct {
 	funcs[countSpec, countState]
-	limits func(t taskkit.LimitedTask[countSpec]) []taskkit.Limit
+	limits func(t taskkit.LimitedTask[countSpec]) []taskkit.ConcurrencyLimit
 }
 
-func (x *limitedBy) Limits(t taskkit.LimitedTask[countSpec]) []taskkit.Limit { return x.limits(t) }
+func (x *limitedBy) Limits(t taskkit.LimitedTask[countSpec]) []taskkit.ConcurrencyLimit {
+	return x.limits(t)
+}
 
 // Never more tasks of a key execute at once than its limit, over several workers, and all are done.
 func TestLimits(t *testing.T) {
@@ -74,11 +76,11 @@ func TestLimits(t *testing.T) {
 			}
 			return counts(ctx, b)
 		}
-		x := &limitedBy{funcs[countSpec, countState]{execute: execute}, func(task taskkit.LimitedTask[countSpec]) []taskkit.Limit {
+		x := &limitedBy{funcs[countSpec, countState]{execute: execute}, func(task taskkit.LimitedTask[countSpec]) []taskkit.ConcurrencyLimit {
 			if task.ID == (taskkit.ID{}) || task.Kind != "limits" || task.Owner != taskkit.SystemOwner || task.Queue != "default" {
 				t.Errorf("limits of %+v", task)
 			}
-			return []taskkit.Limit{{Key: fmt.Sprintf("items %d", task.Spec.Items), AtMost: 2}}
+			return []taskkit.ConcurrencyLimit{{Key: fmt.Sprintf("items %d", task.Spec.Items), AtMost: 2}}
 		}}
 		var ids []taskkit.ID
 		for n := range 24 {
@@ -221,7 +223,9 @@ func TestLimitsAreChecked(t *testing.T) {
 			}
 		}
 		// A wrong limit of an executor fails the task.
-		x := &limitedBy{funcs[countSpec, countState]{execute: doneAtOnce}, func(taskkit.LimitedTask[countSpec]) []taskkit.Limit { return []taskkit.Limit{{Key: "k"}} }}
+		x := &limitedBy{funcs[countSpec, countState]{execute: doneAtOnce}, func(taskkit.LimitedTask[countSpec]) []taskkit.ConcurrencyLimit {
+			return []taskkit.ConcurrencyLimit{{Key: "k"}}
+		}}
 		started(t, db, registered(k, x), quick(t, db))
 		if task := ended(t, db, submitted(t, db, k, countSpec{})); task.Status != taskkit.StatusFailure || !strings.Contains(task.StatusDetail, "misuse") || !strings.Contains(task.StatusDetail, "method Limits") {
 			t.Errorf("a wrong limit of the executor: %s %s", task.Status, task.StatusDetail)

@@ -213,12 +213,15 @@ func (o ReasonOption) applyRequest(r *requestOptions) { r.Reason = o.reason }
 // A SchemaOption is an option of [Submit] and of [NewClient]. See [WithSchema].
 type SchemaOption struct{ name string }
 
-// WithSchema names the PostgreSQL schema that holds the tables. Defaults to
+// WithSchema names the PostgreSQL schema that holds the tables. It defaults, also with "", to
 // [DefaultSchema], and with b.Tx as the handle to the schema of the batch's task, beside
 // which it is refused. SQLite ignores it.
 func WithSchema(name string) SchemaOption { return SchemaOption{name} }
 
 func (o SchemaOption) applySubmit(s *submission) {
+	if o.name == "" {
+		return
+	}
 	if err := checkSchemaName(o.name); err != nil {
 		s.errs = append(s.errs, err)
 	}
@@ -226,6 +229,9 @@ func (o SchemaOption) applySubmit(s *submission) {
 }
 
 func (o SchemaOption) applyClient(c *Client) {
+	if o.name == "" {
+		return
+	}
 	if err := checkSchemaName(o.name); err != nil {
 		c.err = err
 	}

@@ -1,7 +1,6 @@
 package taskkit
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -59,7 +58,7 @@ const (
 
 // WithMaxRate bounds how many items a second the task processes, over all of its batches. [Batch.Limit] is
 // bounded too, to half a second of work, so that they are spread evenly. A task that has to wait for more than
-// a second gives its slot back meanwhile. It can be changed while the task runs, see [Client.SetMaxRate].
+// a second gives its slot back meanwhile. It can be changed while the task runs, see [Client.Change].
 //
 // It is an *[OptionError] below 0.001 and above 1,000,000, with [WithCoalescing], and for a kind with
 // buckets or stages, whose items others process.
@@ -79,34 +78,6 @@ func checkRate(r float64) string {
 		return ""
 	}
 	return fmt.Sprintf("%g items a second: use a number from %g to %.0f; to hold the task, pause it", r, lowestRate, highestRate)
-}
-
-// SetMaxRate changes how many items a second a task processes, see [WithMaxRate]; 0 removes the bound. A
-// task that runs sees it within 5 seconds of work, and one that begins or continues later from its first batch on. One
-// that waits because of a lower rate is due. It
-// returns an *[OptionError] for a rate that WithMaxRate refuses and for a task with buckets, and a *[StateError] when the
-// task has ended or is to end.
-func (c *Client) SetMaxRate(ctx context.Context, id ID, itemsPerSecond float64, opts ...RequestOption) (*Task, error) {
-	if problem := checkRate(itemsPerSecond); problem != "" && itemsPerSecond != 0 {
-		return nil, &OptionError{"SetMaxRate", problem}
-	}
-	op, err := c.tables(ctx)
-	if err != nil {
-		return nil, err
-	}
-	switch buckets, err := hasBuckets(ctx, op, id); {
-	case err != nil:
-		return nil, c.public(ctx, err)
-	case buckets:
-		return nil, &OptionError{"SetMaxRate", fmt.Sprintf("task %s has buckets, which process its items: change how many run at once with SetMaxParallel", id)}
-	}
-	set := requestOption(func(r *requestOptions) {
-		r.MaxRate = itemsPerSecond
-		if itemsPerSecond == 0 {
-			r.MaxRate = -1
-		}
-	})
-	return c.request(ctx, id, lifecycle.ActLimit, append([]RequestOption{set}, opts...))
 }
 
 // instant checks a time that is stored.

@@ -104,7 +104,7 @@ func TestMaxRateIsChanged(t *testing.T) {
 		k := newKind[countSpec, countState]("rate", 10)
 		id := submitted(t, db, k, countSpec{})
 		for _, rate := range []float64{20, 0, 0.5} {
-			if _, err := clientOf(db).SetMaxRate(t.Context(), id, rate, taskkit.WithReason("busy")); err != nil {
+			if _, err := clientOf(db).Change(t.Context(), id, taskkit.Settings{MaxRate: new(float64(rate))}, taskkit.WithReason("busy")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -123,10 +123,10 @@ func TestMaxRateIsChanged(t *testing.T) {
 		if _, err := clientOf(db).Stop(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := clientOf(db).SetMaxRate(t.Context(), id, 1); !errors.As(err, &state) {
+		if _, err := clientOf(db).Change(t.Context(), id, taskkit.Settings{MaxRate: new(float64(1))}); !errors.As(err, &state) {
 			t.Errorf("of a task that has ended: %v", err)
 		}
-		if _, err := clientOf(db).SetMaxRate(t.Context(), taskkit.ID{1}, 1); !errors.Is(err, taskkit.ErrNotFound) {
+		if _, err := clientOf(db).Change(t.Context(), taskkit.ID{1}, taskkit.Settings{MaxRate: new(float64(1))}); !errors.Is(err, taskkit.ErrNotFound) {
 			t.Errorf("of no task: %v", err)
 		}
 	})
@@ -141,7 +141,7 @@ func TestLaterMaxRateHolds(t *testing.T) {
 		early, late := submitted(t, db, k, countSpec{Items: 1}), submitted(t, db, k, countSpec{Items: 2})
 		give := func(id taskkit.ID) {
 			t.Helper()
-			if _, err := clientOf(db).SetMaxRate(t.Context(), id, 4); err != nil {
+			if _, err := clientOf(db).Change(t.Context(), id, taskkit.Settings{MaxRate: new(float64(4))}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -207,7 +207,7 @@ func TestTimesAreChecked(t *testing.T) {
 		id := submitted(t, db, k, countSpec{})
 		for _, rate := range []float64{-1, math.NaN(), 1e9} {
 			var wrong *taskkit.OptionError
-			if _, err := clientOf(db).SetMaxRate(t.Context(), id, rate); !errors.As(err, &wrong) {
+			if _, err := clientOf(db).Change(t.Context(), id, taskkit.Settings{MaxRate: new(float64(rate))}); !errors.As(err, &wrong) {
 				t.Errorf("rate %g: %v", rate, err)
 			}
 		}

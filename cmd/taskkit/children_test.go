@@ -184,18 +184,18 @@ func TestBuckets(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := waiting.String()
-		expect(t, 0, "has the new limit", s.args("limit", id, "--max-parallel", "1")...)
-		expect(t, 2, "at least 1 bucket", s.args("limit", id, "--max-parallel", "0")...)
-		expect(t, 2, "one of --stop-after, --max-parallel and --max-rate", s.args("limit", id, "--max-parallel", "1", "--stop-after", "5")...)
-		expect(t, 2, "has buckets", s.args("limit", id, "--stop-after", "5")...)
-		expect(t, 2, "has no buckets", s.args("limit", plain.String(), "--max-parallel", "2")...)
+		expect(t, 0, "has the new limit", s.args("set", id, "--max-parallel", "1")...)
+		expect(t, 2, "at least 1 bucket", s.args("set", id, "--max-parallel", "0")...)
+		expect(t, 2, "one of --stop-after, --max-parallel and --max-rate", s.args("set", id, "--max-parallel", "1", "--stop-after", "5")...)
+		expect(t, 2, "has buckets", s.args("set", id, "--stop-after", "5")...)
+		expect(t, 2, "has no buckets", s.args("set", plain.String(), "--max-parallel", "2")...)
 		expect(t, 2, "has no buckets", s.args("buckets", plain.String())...)
 		expect(t, 0, "[]", s.args("buckets", id, "-o", "json")...)
 		s.workFamilies(t)
 		if _, err := s.client.Wait(testdb.Within(t), waiting, nil); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, 1, "only a task that has not ended can be given another limit\n", s.args("limit", id, "--max-parallel", "2")...)
+		expect(t, 1, "only a task that has not ended can be given another limit\n", s.args("set", id, "--max-parallel", "2")...)
 		_, out, errs := ran(t, s.args("buckets", id)...)
 		if !strings.HasPrefix(out, "BUCKET  SEGMENT") || !strings.Contains(out, "from 10 to below 20  FAILURE") || strings.Count(out, "\n") != 3 {
 			t.Errorf("the table is\n%s%s", out, errs)

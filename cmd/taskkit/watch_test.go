@@ -263,7 +263,7 @@ func startByHTTP(t *testing.T, line string) {
 			t.Errorf("the loop prints %q", out)
 		}
 	})
-	if _, err := as("anybody").Job(t.Context(), last.ID); !errors.Is(err, taskhttp.ErrNobody) {
+	if _, err := as("anybody").Job(t.Context(), last.ID); !errors.Is(err, taskhttp.ErrUnauthenticated) {
 		t.Errorf("anybody sees a job: %v", err)
 	}
 }

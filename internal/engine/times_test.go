@@ -182,7 +182,7 @@ func TestRate(t *testing.T) {
 		if n := during(time.Minute); n < 2850 || n > 3150 {
 			t.Errorf("%d items in a minute at 50 a second", n)
 		}
-		if _, err := s.Request(t.Context(), id, store.Request{Action: lifecycle.ActLimit, MaxRate: 0.1}); err != nil {
+		if _, err := s.Request(t.Context(), id, store.Request{Action: lifecycle.ActChange, MaxRate: 0.1}); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(10 * time.Second)
@@ -196,7 +196,7 @@ func TestRate(t *testing.T) {
 		// One that waits for long because of a low rate goes on when the rate is raised, but not when it is lowered.
 		request := func(rate float64) {
 			t.Helper()
-			if _, err := s.Request(t.Context(), id, store.Request{Action: lifecycle.ActLimit, MaxRate: rate}); err != nil {
+			if _, err := s.Request(t.Context(), id, store.Request{Action: lifecycle.ActChange, MaxRate: rate}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -137,9 +137,9 @@ func TestDecideConditions(t *testing.T) {
 		{"over its limit", over, 9, lifecycle.Pause, false, lifecycle.ActApprove, "does not wait for approval: resume it"},
 		{"over its limit", over, 9, lifecycle.Pause, false, lifecycle.ActStop, "expedited"},
 		{"over its limit", over, 9, lifecycle.Pause, false, lifecycle.ActDelete, "expedited"},
-		{"over its limit", over, 9, lifecycle.Pause, false, lifecycle.ActLimit, "-"},
-		{"over a new limit", over, 9, lifecycle.None, false, lifecycle.ActLimit, "recorded"},
-		{"to be stopped", over, 9, lifecycle.Stop, false, lifecycle.ActLimit, "refused"},
+		{"over its limit", over, 9, lifecycle.Pause, false, lifecycle.ActChange, "-"},
+		{"over a new limit", over, 9, lifecycle.None, false, lifecycle.ActChange, "recorded"},
+		{"to be stopped", over, 9, lifecycle.Stop, false, lifecycle.ActChange, "refused"},
 		{"at its canary", canary, 5, lifecycle.Pause, false, lifecycle.ActResume, "after its first 5 items: approve it"},
 		{"at its canary", canary, 5, lifecycle.Pause, true, lifecycle.ActApprove, "withdrawn"},
 		{"at its canary", canary, 5, lifecycle.Pause, true, lifecycle.ActStop, "expedited"},
@@ -205,7 +205,7 @@ func TestPause(t *testing.T) {
 		t.Errorf("the row is %s", got)
 	}
 	f := lifecycle.Found{Status: lifecycle.Executing, Fence: 1, WorkerAlive: true, Conditions: c, Progress: lifecycle.Progress{Done: 38, Failed: 2}}
-	change, err := lifecycle.Decide(f, lifecycle.ActLimit)
+	change, err := lifecycle.Decide(f, lifecycle.ActChange)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,13 +20,13 @@ const (
 	ActDelete Action = "delete"
 	// ActApprove lets a task go on that awaits approval.
 	ActApprove Action = "approve"
-	// ActLimit changes the stop policy of a task.
-	ActLimit Action = "limit"
+	// ActChange changes the stop policy of a task.
+	ActChange Action = "limit"
 )
 
 // Actions returns all actions.
 func Actions() []Action {
-	return []Action{ActStop, ActPause, ActResume, ActRetry, ActDelete, ActApprove, ActLimit}
+	return []Action{ActStop, ActPause, ActResume, ActRetry, ActDelete, ActApprove, ActChange}
 }
 
 // RefusedError is an action that the status of a task, the request that stands on
@@ -190,7 +190,7 @@ func Decide(f Found, a Action) (Change, error) {
 			return unchanged, refused
 		}
 		return f.record(None), nil
-	case ActLimit:
+	case ActChange:
 		if f.Status.Terminal() || f.Control.Ends() {
 			return unchanged, refused
 		}

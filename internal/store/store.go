@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -272,14 +273,14 @@ type Request struct {
 	// failed item. The error is ErrNoSkip where lifecycle.Row.CanSkip is false.
 	Skip bool
 	// StopAfter is the new stop policy of the task; none leaves it as it is. It is only for
-	// requests that let the task go on, and for ActLimit.
+	// requests that let the task go on, and for ActChange.
 	StopAfter lifecycle.StopPolicy
-	// MaxParallel, with ActLimit, is the new bound of the open buckets of the task; 0 leaves it.
+	// MaxParallel, with ActChange, is the new bound of the open buckets of the task; 0 leaves it.
 	MaxParallel int
-	// MaxRate, with ActLimit, is the new rate of the task, in items a second; negative: it has
+	// MaxRate, with ActChange, is the new rate of the task, in items a second; negative: it has
 	// none any more. 0 leaves it.
 	MaxRate float64
-	// Priority, with ActLimit, is the new priority of the task; 0 leaves it.
+	// Priority, with ActChange, is the new priority of the task; 0 leaves it.
 	Priority int
 	// Dead, if it is not nil, makes the request only while the task is in ERROR or FAILURE with this
 	// fence: as it was listed among the dead letters. Otherwise it is refused.
@@ -288,25 +289,27 @@ type Request struct {
 
 // EventReason is the reason as it is recorded in the events of the task.
 func (r *Request) EventReason() string {
-	var limit string
+	var changed []string
+	if r.Priority > 0 {
+		changed = append(changed, fmt.Sprintf("priority %d", r.Priority))
+	}
+	if r.MaxParallel > 0 {
+		changed = append(changed, fmt.Sprintf("max parallel %d", r.MaxParallel))
+	}
 	switch {
-	case r.Priority > 0:
-		limit = fmt.Sprintf("priority %d", r.Priority)
-	case r.MaxParallel > 0:
-		limit = fmt.Sprintf("max parallel %d", r.MaxParallel)
 	case r.MaxRate > 0:
-		limit = fmt.Sprintf("max rate %g", r.MaxRate)
+		changed = append(changed, fmt.Sprintf("max rate %g", r.MaxRate))
 	case r.MaxRate < 0:
-		limit = "no max rate"
-	case r.StopAfter != (lifecycle.StopPolicy{}):
-		limit = "limit " + r.StopAfter.String()
-	default:
-		return r.Reason
+		changed = append(changed, "no max rate")
 	}
-	if r.Reason == "" {
-		return limit
+	if r.StopAfter != (lifecycle.StopPolicy{}) {
+		changed = append(changed, "limit "+r.StopAfter.String())
 	}
-	return limit + ": " + r.Reason
+	text := strings.Join(changed, ", ")
+	if text == "" || r.Reason == "" {
+		return text + r.Reason
+	}
+	return text + ": " + r.Reason
 }
 
 // Attempt is one failed attempt.

@@ -187,7 +187,7 @@ func jobResponse(description string) object {
 // responses adds to answers the problems that a call has, and those that each may have.
 func responses(answers object, problems ...*Error) object {
 	byStatus := map[int][]string{}
-	for _, p := range append(problems, ErrNobody, ErrForbidden, ErrCrossOrigin, ErrInternal, ErrUnavailable) {
+	for _, p := range append(problems, ErrUnauthenticated, ErrForbidden, ErrCrossOrigin, ErrInternal, ErrUnavailable) {
 		byStatus[p.Status] = append(byStatus[p.Status], strings.TrimPrefix(p.Type, problemBase))
 	}
 	for status, names := range byStatus {

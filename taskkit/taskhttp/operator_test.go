@@ -64,7 +64,7 @@ func TestOnlyOperatorsOperate(t *testing.T) {
 		for _, c := range operatorCalls {
 			name, address := c.method+" "+c.path, "/jobs/operator"+c.path
 			check(t, name+" of a person", e.do(t, c.method, address, c.body), 403, taskhttp.ErrForbidden)
-			check(t, name+" of nobody", e.do(t, c.method, address, c.body, "Person", "", "Operator", "yes"), 401, taskhttp.ErrNobody)
+			check(t, name+" of nobody", e.do(t, c.method, address, c.body, "Person", "", "Operator", "yes"), 401, taskhttp.ErrUnauthenticated)
 			check(t, name+" without an authorizer", without.do(t, c.method, address, c.body, "Operator", "yes"), 404, taskhttp.ErrNoSuchPath)
 			unknown := strings.Replace(address, "/schedules/s", "/schedules/unknown", 1)
 			check(t, name+" of a person about an unknown one", e.do(t, c.method, unknown, c.body), 403, taskhttp.ErrForbidden)

@@ -224,7 +224,7 @@ func (s *Server) caller(r *http.Request) (Caller, error) {
 	who, err := s.config.Caller(r)
 	if err != nil || who.Owner == zero {
 		s.config.Logger.DebugContext(r.Context(), "a request of nobody was refused", "path", r.URL.Path, "error", err)
-		return Caller{}, ErrNobody.with("WWW-Authenticate", s.config.Challenge)
+		return Caller{}, ErrUnauthenticated.with("WWW-Authenticate", s.config.Challenge)
 	}
 	who.RunAs = cmp.Or(who.RunAs, who.Owner)
 	return who, nil

@@ -1,7 +1,6 @@
 package taskhttp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -128,10 +127,17 @@ func (s *Server) set(w http.ResponseWriter, r *http.Request, who Caller) error {
 	if c.MaxParallel != 0 && c.MaxRate != nil {
 		return ErrNotPossible.because("maxParallel is for jobs with buckets and maxRate for those without, so no job has both").of(j)
 	}
-	changed, err := s.store(r.Context(), t.ID, c, opts)
-	if _, ok := errors.AsType[*taskkit.OptionError](err); ok && c.MaxRate != nil {
-		return ErrNotPossible.because("the job has buckets, which process its items: change maxParallel").of(j)
-	} else if ok {
+	changed, err := s.client.Change(r.Context(), t.ID, taskkit.Settings{Priority: c.Priority, MaxParallel: c.MaxParallel, MaxRate: c.MaxRate}, opts...)
+	if _, ok := errors.AsType[*taskkit.OptionError](err); ok {
+		if t, err = s.task(r, who, OpChange); err != nil { // it may have ended meanwhile
+			return err
+		}
+		if j = s.job(r.Context(), who, t, 0); !j.open() {
+			return ErrNotPossible.because("the settings of a job that is %s cannot be changed", j.Status).of(j)
+		}
+		if c.MaxRate != nil {
+			return ErrNotPossible.because("the job has buckets, which process its items: change maxParallel").of(j)
+		}
 		return ErrNotPossible.because("the job has no buckets, so maxParallel means nothing").of(j)
 	}
 	if err != nil {
@@ -139,45 +145,4 @@ func (s *Server) set(w http.ResponseWriter, r *http.Request, who Caller) error {
 	}
 	s.answer(w, http.StatusOK, s.changedJob(r.Context(), who, t, changed))
 	return nil
-}
-
-// store changes the settings of a task, all of them or none.
-func (s *Server) store(ctx context.Context, id taskkit.ID, c Settings, opts []taskkit.RequestOption) (*taskkit.Task, error) {
-	var changes []func(*taskkit.Client) (*taskkit.Task, error)
-	// The priority is the first, since it begins with a write: on SQLite a transaction that has read
-	// may not be able to write.
-	if c.Priority != 0 {
-		changes = append(changes, func(client *taskkit.Client) (*taskkit.Task, error) {
-			return client.SetPriority(ctx, id, c.Priority, opts...)
-		})
-	}
-	if c.MaxParallel != 0 {
-		changes = append(changes, func(client *taskkit.Client) (*taskkit.Task, error) {
-			return client.SetMaxParallel(ctx, id, c.MaxParallel, opts...)
-		})
-	}
-	if c.MaxRate != nil {
-		changes = append(changes, func(client *taskkit.Client) (*taskkit.Task, error) {
-			return client.SetMaxRate(ctx, id, *c.MaxRate, opts...)
-		})
-	}
-	if len(changes) == 1 {
-		return changes[0](s.client)
-	}
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, fmt.Errorf("begin to change the settings of a job: %w", err)
-	}
-	defer tx.Rollback()
-	together := taskkit.NewClient(tx, taskkit.WithSchema(s.config.Schema))
-	var t *taskkit.Task
-	for _, change := range changes {
-		if t, err = change(together); err != nil {
-			return nil, err
-		}
-	}
-	if err := tx.Commit(); err != nil {
-		return nil, fmt.Errorf("commit the settings of a job: %w", err)
-	}
-	return t, nil
 }

@@ -57,7 +57,7 @@ func TestSettings(t *testing.T) {
 				t.Errorf("%s: %d %s", body, r.status, r.body)
 			}
 		}
-		const want = "4, limit priority 1, limit max parallel 5, limit priority 4: quiet night, limit max parallel 6: quiet night"
+		const want = "4, limit priority 1, limit max parallel 5, limit priority 4, max parallel 6: quiet night"
 		if got := e.settingsOf(t, bucketed.ID); got != want {
 			t.Errorf("settings and events: %s, want %s", got, want)
 		}

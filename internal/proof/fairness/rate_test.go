@@ -62,7 +62,7 @@ func (e *env) minute(kill func(i int)) float64 {
 	e.launch(2, 1)
 	ids := e.submit(1, workSpec{Items: items, Micros: 100}, uuid.New())
 	e.progressed(ids)
-	if _, err := e.client.SetMaxRate(e.Context(), ids[0], rate); err != nil {
+	if _, err := e.client.Change(e.Context(), ids[0], taskkit.Settings{MaxRate: new(float64(rate))}); err != nil {
 		e.Fatal(err)
 	}
 	e.wait(rateKnown)

@@ -63,11 +63,11 @@ type worker struct {
 }
 
 // Limits implements [taskkit.Limiter]. It is called for each session.
-func (w *worker) Limits(t taskkit.LimitedTask[workSpec]) []taskkit.Limit {
+func (w *worker) Limits(t taskkit.LimitedTask[workSpec]) []taskkit.ConcurrencyLimit {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sessions[t.ID]++
-	return []taskkit.Limit{{Key: fmt.Sprintf("key %d", t.Spec.Key), AtMost: limit}}
+	return []taskkit.ConcurrencyLimit{{Key: fmt.Sprintf("key %d", t.Spec.Key), AtMost: limit}}
 }
 
 // Execute implements [taskkit.Executor].

@@ -38,7 +38,7 @@ func (w *env) asks(ctx context.Context) {
 	n := w.node("operator")
 	actions := []lifecycle.Action{
 		lifecycle.ActStop, lifecycle.ActPause, lifecycle.ActResume, lifecycle.ActRetry, lifecycle.ActDelete, lifecycle.ActPause, lifecycle.ActResume,
-		lifecycle.ActLimit, lifecycle.ActApprove,
+		lifecycle.ActChange, lifecycle.ActApprove,
 	}
 	for sleep(ctx, w.wait(w.plan.RequestEvery*7/11)) == nil {
 		of := w.known()
@@ -55,7 +55,7 @@ func (w *env) asks(ctx context.Context) {
 		}
 		q := store.Request{Action: actions[what]}
 		switch q.Action {
-		case lifecycle.ActLimit:
+		case lifecycle.ActChange:
 			q.StopAfter = []lifecycle.StopPolicy{{Failed: int64(1 + w.pick(6))}, {Percent: float64(1 + w.pick(50))}, unlimited}[w.pick(3)]
 		case lifecycle.ActResume:
 			if w.pick(2) == 0 {

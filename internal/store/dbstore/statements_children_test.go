@@ -34,7 +34,7 @@ func (c *calls) children() {
 		return nil
 	})
 	c.record("request_max_parallel", func() error {
-		_, err := s.Request(ctx, parent.ID, store.Request{Action: lifecycle.ActLimit, MaxParallel: 3})
+		_, err := s.Request(ctx, parent.ID, store.Request{Action: lifecycle.ActChange, MaxParallel: 3})
 		return err
 	})
 	c.record("children", func() error { _, err := s.Children(ctx, parent.ID, uuid.Nil, 10, false); return err })

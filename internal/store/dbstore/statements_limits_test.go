@@ -47,11 +47,11 @@ func (c *calls) limits(db *testdb.DB) {
 	}
 	c.record("apply_measured", func() error { _, err := s.Apply(ctx, p.ID, []*store.Write{&measured}); return err })
 	c.record("request_max_rate", func() error {
-		_, err := s.Request(ctx, r.Tasks[0].ID, store.Request{Action: lifecycle.ActLimit, MaxRate: 5})
+		_, err := s.Request(ctx, r.Tasks[0].ID, store.Request{Action: lifecycle.ActChange, MaxRate: 5})
 		return err
 	})
 	c.record("request_max_rate_raised", func() error {
-		_, err := s.Request(ctx, r.Tasks[0].ID, store.Request{Action: lifecycle.ActLimit, MaxRate: 10})
+		_, err := s.Request(ctx, r.Tasks[0].ID, store.Request{Action: lifecycle.ActChange, MaxRate: 10})
 		return err
 	})
 	lease := r.Tasks[0].Lease

@@ -418,12 +418,12 @@ func (c *calls) operator() {
 	limited := c.insert("insert_one", false, newTask())[0]
 	for range 2 {
 		c.record("request_limit", func() error {
-			_, err := s.Request(ctx, limited, store.Request{Action: lifecycle.ActLimit, StopAfter: lifecycle.StopPolicy{Failed: 1}})
+			_, err := s.Request(ctx, limited, store.Request{Action: lifecycle.ActChange, StopAfter: lifecycle.StopPolicy{Failed: 1}})
 			return err
 		})
 	}
 	c.record("request_priority", func() error {
-		_, err := s.Request(ctx, limited, store.Request{Action: lifecycle.ActLimit, Priority: 1})
+		_, err := s.Request(ctx, limited, store.Request{Action: lifecycle.ActChange, Priority: 1})
 		return err
 	})
 	approved := c.insert("insert_with_options", false, newTask(func(t *store.NewTask) { t.Kind, t.Options.Approval = "approved", true }))[0]

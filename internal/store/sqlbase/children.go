@@ -314,11 +314,12 @@ ON CONFLICT (task_id) DO UPDATE SET retry = true, ending = NULL, waits = taskkit
 
 // setMaxParallel stores how many buckets of a task may be open, and makes a wait for fewer of
 // them end accordingly. The caller has locked the row of the task.
-func (t Statements) setMaxParallel(ctx context.Context, q store.Querier, id uuid.UUID, text []byte, n int) error {
-	changed, err := store.WithMaxParallel(text, n)
+func (t Statements) setMaxParallel(ctx context.Context, q store.Querier, id uuid.UUID, text *json.RawMessage, n int) error {
+	changed, err := store.WithMaxParallel(*text, n)
 	if err != nil {
 		return err
 	}
+	*text = json.RawMessage(changed)
 	if _, err = q.ExecContext(ctx, t.SQL("UPDATE {s}taskkit_task_plan SET options = $2 WHERE task_id = $1"), id.String(), changed); err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (t Statements) checkConditions(ctx context.Context, q store.Querier, writes
 		is, err := t.pause(ctx, q, w, reason)
 		if err == nil && conditions != options.Conditions {
 			// A request can then be decided without the kind's policy.
-			err = t.setConditions(ctx, q, w.ID, text, conditions)
+			err = t.setConditions(ctx, q, w.ID, &text, conditions)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("pause task %s: %w", w.ID, err)
@@ -110,27 +110,29 @@ WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = $4 AN
 	return true, t.recordEvent(ctx, q, w.ID, store.Request{Action: lifecycle.ActPause, Reason: reason}, w.To)
 }
 
-// setConditions stores the conditions of a task, whose stored options are given. The caller
+// setConditions stores the conditions of a task, and changes its encoded options. The caller
 // has locked the row of the task.
-func (t Statements) setConditions(ctx context.Context, q store.Querier, id uuid.UUID, text []byte, c lifecycle.Conditions) error {
-	changed, err := store.WithConditions(text, c)
+func (t Statements) setConditions(ctx context.Context, q store.Querier, id uuid.UUID, text *json.RawMessage, c lifecycle.Conditions) error {
+	changed, err := store.WithConditions(*text, c)
 	if err != nil {
 		return err
 	}
+	*text = json.RawMessage(changed)
 	return t.setOptions(ctx, q, id, changed)
 }
 
-// setMaxRate stores the rate of a task, which a negative one removes. A task that waits because of a lower rate, which may
+// setMaxRate stores the rate of a task, which a negative one removes, and changes its encoded options. A task that waits because of a lower rate, which may
 // be for days, is due.
-func (t Statements) setMaxRate(ctx context.Context, q store.Querier, id uuid.UUID, text []byte, rate float64) error {
-	before, err := store.DecodeOptions(text)
+func (t Statements) setMaxRate(ctx context.Context, q store.Querier, id uuid.UUID, text *json.RawMessage, rate float64) error {
+	before, err := store.DecodeOptions(*text)
 	if err != nil {
 		return err
 	}
-	changed, err := store.WithMaxRate(text, max(rate, 0))
+	changed, err := store.WithMaxRate(*text, max(rate, 0))
 	if err != nil {
 		return err
 	}
+	*text = json.RawMessage(changed)
 	if err := t.setOptions(ctx, q, id, changed); err != nil || !before.RateRaised(rate) {
 		return err
 	}
@@ -142,7 +144,7 @@ WHERE id = $1 AND workflow_status`+AsExpression+` = 'QUEUED' AND not_before > {n
 	if n, err := r.RowsAffected(); err != nil || n == 0 {
 		return err
 	}
-	return t.notify(ctx, q, string(lifecycle.ActLimit))
+	return t.notify(ctx, q, string(lifecycle.ActChange))
 }
 
 // setOptions stores the options of a task, and marks its row with spec_revision: the claims of a marked task leave out the

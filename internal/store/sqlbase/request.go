@@ -140,17 +140,17 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 		return store.Task{}, err
 	}
 	if c := found.Conditions.Mark(r.Action); c != found.Conditions || r.StopAfter != (lifecycle.StopPolicy{}) {
-		if err := b.setConditions(ctx, q, id, row.options, c); err != nil {
+		if err := b.setConditions(ctx, q, id, &row.options, c); err != nil {
 			return store.Task{}, err
 		}
 	}
 	if r.MaxParallel > 0 {
-		if err := b.setMaxParallel(ctx, q, id, row.options, r.MaxParallel); err != nil {
+		if err := b.setMaxParallel(ctx, q, id, &row.options, r.MaxParallel); err != nil {
 			return store.Task{}, err
 		}
 	}
 	if r.MaxRate != 0 {
-		if err := b.setMaxRate(ctx, q, id, row.options, r.MaxRate); err != nil {
+		if err := b.setMaxRate(ctx, q, id, &row.options, r.MaxRate); err != nil {
 			return store.Task{}, err
 		}
 	}

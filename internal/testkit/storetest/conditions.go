@@ -189,17 +189,17 @@ func conditionsRequests(e *env) {
 	plan, err := e.s.Plan(e.ctx(), c.ID)
 	e.ok(err)
 	is(e, "plan", fmt.Sprint(string(plan.Spec), plan.Frozen == nil, plan.Options.StopAfter), `{"n": 1}true 11%`)
-	got, err = e.s.Request(e.ctx(), c.ID, limit(lifecycle.ActLimit, lifecycle.StopPolicy{Failed: 5}))
+	got, err = e.s.Request(e.ctx(), c.ID, limit(lifecycle.ActChange, lifecycle.StopPolicy{Failed: 5}))
 	e.ok(err)
 	is(e, "control", got.Control, lifecycle.None)
 	w = failing(again[0].Lease, 4, 40)
 	w.StopAfter.Failed = 3 // of the kind
 	is(e, "below the new limit", e.apply(w).Control, lifecycle.None)
-	got, err = e.s.Request(e.ctx(), c.ID, limit(lifecycle.ActLimit, lifecycle.StopPolicy{Failed: 4}))
+	got, err = e.s.Request(e.ctx(), c.ID, limit(lifecycle.ActChange, lifecycle.StopPolicy{Failed: 4}))
 	e.ok(err)
 	is(e, "at a new limit", fmt.Sprint(got.Control, got.ControlBy, got.ControlReason), fmt.Sprint(lifecycle.Pause, uuid.Max, "4 of 40 processed items have failed, and the limit is 4"))
 	is(e, "ended", e.apply(store.Write{Lease: store.Lease{ID: c.ID, Fence: again[0].Fence, Seq: again[0].Seq + 1}, To: lifecycle.Completed}).OK, true)
-	e.refusedFor(c.ID, limit(lifecycle.ActLimit, lifecycle.StopPolicy{Failed: 9}), "")
+	e.refusedFor(c.ID, limit(lifecycle.ActChange, lifecycle.StopPolicy{Failed: 9}), "")
 }
 
 // conditionsApproval: a task that waits for approval is paused until a permitted person approves it.

@@ -425,7 +425,7 @@ func childrenCounted(e *env) {
 	e.ok(err)
 	is(e, "the first that has failed", failed.ID, children[2].ID)
 	is(e, "woken", len(e.woken(parent.ID)), 0)
-	_, err = e.s.Request(e.ctx(), parent.ID, store.Request{Action: lifecycle.ActLimit, MaxParallel: 2})
+	_, err = e.s.Request(e.ctx(), parent.ID, store.Request{Action: lifecycle.ActChange, MaxParallel: 2})
 	e.ok(err)
 	is(e, "events", e.events(parent.ID), "limit: max parallel 2")
 	is(e, "woken when more may be open", len(e.woken(parent.ID)), 1)

@@ -272,13 +272,13 @@ func measuredOptions(e *env) {
 	if o := e.apply(w).Options; o == nil || o.MaxRate != 0 {
 		e.Fatalf("of a task that has none: %+v", o)
 	}
-	_, err := e.s.Request(e.ctx(), c.ID, store.Request{Action: lifecycle.ActLimit, MaxRate: 2.5})
+	_, err := e.s.Request(e.ctx(), c.ID, store.Request{Action: lifecycle.ActChange, MaxRate: 2.5})
 	e.ok(err)
 	w.Seq++
 	if o := e.apply(w).Options; o == nil || o.MaxRate != 2.5 {
 		e.Fatalf("after a change: %+v", o)
 	}
-	_, err = e.s.Request(e.ctx(), c.ID, store.Request{Action: lifecycle.ActLimit, MaxRate: -1})
+	_, err = e.s.Request(e.ctx(), c.ID, store.Request{Action: lifecycle.ActChange, MaxRate: -1})
 	e.ok(err)
 	o, err := e.s.TaskOptions(e.ctx(), c.ID)
 	e.ok(err)
@@ -291,7 +291,7 @@ func rateRaised(e *env) {
 	e.registerWorker()
 	set := func(c store.ClaimedTask, rate float64) {
 		e.Helper()
-		_, err := e.s.Request(e.ctx(), c.ID, store.Request{Action: lifecycle.ActLimit, MaxRate: rate})
+		_, err := e.s.Request(e.ctx(), c.ID, store.Request{Action: lifecycle.ActChange, MaxRate: rate})
 		e.ok(err)
 	}
 	waits := func(reason string) store.ClaimedTask {
@@ -322,7 +322,7 @@ func laterOptions(e *env) {
 	give := func(id uuid.UUID) {
 		e.Helper()
 		before := e.read(id)
-		_, err := e.s.Request(e.ctx(), id, store.Request{Action: lifecycle.ActLimit, MaxRate: 2.5})
+		_, err := e.s.Request(e.ctx(), id, store.Request{Action: lifecycle.ActChange, MaxRate: 2.5})
 		e.ok(err)
 		is(e, "row", rowOf(e.read(id)), rowOf(before))
 	}

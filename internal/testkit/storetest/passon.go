@@ -253,7 +253,7 @@ func passOnOwnPause(e *env) {
 		wait := waits(children[1].Lease, store.Wait{OnFailure: store.FailurePauses, Seen: 1})
 		wait.Pause = "a child has failed"
 		is(e, way, fmt.Sprint(write(wait)), fmt.Sprint(store.Applied{OK: true, Control: lifecycle.Pause}))
-		limit := store.Request{Action: lifecycle.ActLimit, Reason: "because", StopAfter: lifecycle.StopPolicy{Failed: 3}}
+		limit := store.Request{Action: lifecycle.ActChange, Reason: "because", StopAfter: lifecycle.StopPolicy{Failed: 3}}
 		w = failing(children[2].Lease, 3, 5)
 		is(e, way+": without a limit", write(w).Control, lifecycle.Pause)
 		_, err := e.s.Request(e.ctx(), children[2].ID, limit)

@@ -115,12 +115,12 @@ func requestEveryStatus(e *env) {
 		{"EXECUTING", "PAUSE", lifecycle.ActApprove, refused},
 		{"COMPLETED", "", lifecycle.ActApprove, refused},
 
-		{"new", "", lifecycle.ActLimit, "QUEUED "},
-		{"new", "PAUSE", lifecycle.ActLimit, "QUEUED PAUSE"},
-		{"back", "STOP", lifecycle.ActLimit, refused},
-		{"EXECUTING", "", lifecycle.ActLimit, "EXECUTING "},
-		{"EXECUTING", "DELETE", lifecycle.ActLimit, refused},
-		{"FAILURE", "", lifecycle.ActLimit, refused},
+		{"new", "", lifecycle.ActChange, "QUEUED "},
+		{"new", "PAUSE", lifecycle.ActChange, "QUEUED PAUSE"},
+		{"back", "STOP", lifecycle.ActChange, refused},
+		{"EXECUTING", "", lifecycle.ActChange, "EXECUTING "},
+		{"EXECUTING", "DELETE", lifecycle.ActChange, refused},
+		{"FAILURE", "", lifecycle.ActChange, refused},
 
 		{"new", "", "explode", "error"},
 	} {
@@ -217,7 +217,7 @@ func requestPriority(e *env) {
 	e.registerWorker()
 	actor := uuid.New()
 	to := func(p int) store.Request {
-		return store.Request{Action: lifecycle.ActLimit, Priority: p, Actor: actor, Reason: "it is urgent"}
+		return store.Request{Action: lifecycle.ActChange, Priority: p, Actor: actor, Reason: "it is urgent"}
 	}
 	first := e.one()
 	second := e.one(func(t *store.NewTask) { t.Priority = 4 })

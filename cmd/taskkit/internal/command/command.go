@@ -104,7 +104,7 @@ stopped or deleted, 5 timeout, 130 interrupted.`,
 	root.AddCommand(
 		a.devCommand(), a.migrateCommand(),
 		a.lsCommand(), a.showCommand(), a.itemsCommand(), a.bucketsCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(), a.limitsCommand(), a.queuesCommand(), a.deadCommand(),
-		a.stopCommand(), a.pauseCommand(), a.resumeCommand(), a.approveCommand(), a.limitCommand(), a.retryCommand(), a.retryItemsCommand(),
+		a.stopCommand(), a.pauseCommand(), a.resumeCommand(), a.approveCommand(), a.setCommand(), a.retryCommand(), a.retryItemsCommand(),
 		a.continueCommand(), a.applyCommand(), a.rmCommand(), a.pruneEventsCommand(), a.schedulesCommand(), a.serveCommand(), a.intakeCommand(),
 		&cobra.Command{
 			Use: dev.WorkerCommand, Hidden: true, Short: "Run as a worker of taskkit dev", Args: noArgs,

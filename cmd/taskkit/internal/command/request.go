@@ -247,16 +247,19 @@ what became of its first items.`,
 	}})
 }
 
-func (a *app) limitCommand() *cobra.Command {
+func (a *app) setCommand() *cobra.Command {
 	r := &request{limit: requiredLimit}
 	r.do = func(c *taskkit.Client, ctx context.Context, id taskkit.ID, opts ...taskkit.RequestOption) (*taskkit.Task, error) {
 		switch {
 		case r.rated:
-			return c.SetMaxRate(ctx, id, r.rate, opts...)
+			return c.Change(ctx, id, taskkit.Settings{MaxRate: &r.rate}, opts...)
 		case r.given == "":
-			return c.SetMaxParallel(ctx, id, r.most, opts...)
+			if r.most < 1 {
+				return nil, usage("--max-parallel %d: at least 1 bucket must be able to run; to hold the task, pause it", r.most)
+			}
+			return c.Change(ctx, id, taskkit.Settings{MaxParallel: r.most}, opts...)
 		default:
-			return c.StopAfter(ctx, id, r.given, opts...)
+			return c.Change(ctx, id, taskkit.Settings{StopAfter: r.given}, opts...)
 		}
 	}
 	r.describe = func(_ *cobra.Command, _ *connection, before, now *taskkit.Task) string {
@@ -266,9 +269,9 @@ func (a *app) limitCommand() *cobra.Command {
 		return fmt.Sprintf("task %s has the new limit", now.ID)
 	}
 	return a.requestCommand(&cobra.Command{
-		Use:   "limit TASK... (--stop-after LIMIT | --max-parallel LIMIT | --max-rate LIMIT)",
-		Short: "Change a limit of tasks that have not ended",
-		Long: `Change a limit of tasks that have not ended.
+		Use:   "set TASK... (--stop-after LIMIT | --max-parallel LIMIT | --max-rate LIMIT)",
+		Short: "Change a setting of tasks that have not ended",
+		Long: `Change a setting of tasks that have not ended.
 
 --stop-after says after how many failed items they pause: a number, or a percentage of the
 items processed. A task that has so many already is paused. A paused task stays so.
@@ -278,10 +281,10 @@ take effect as buckets end.
 
 --max-rate says how many items a second they process at most; 0 removes the limit. A running task
 sees it within 5 seconds of work.`,
-		Example: `  taskkit limit 8057 --stop-after 200
-  taskkit limit 8057 --stop-after 2.5%
-  taskkit limit 8057 --max-parallel 4
-  taskkit limit 8057 --max-rate 50`,
+		Example: `  taskkit set 8057 --stop-after 200
+  taskkit set 8057 --stop-after 2.5%
+  taskkit set 8057 --max-parallel 4
+  taskkit set 8057 --max-rate 50`,
 	}, r)
 }
 
