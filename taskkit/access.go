@@ -12,8 +12,8 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// Package taskops works on the types of this package.
-func init() {
+// init lends package taskops what this package does not export: it imports this package, so this one cannot call it.
+func init() { //nolint:gochecknoinits // a variable of package access must be set before any function of taskops is called
 	access.ClientOf = func(client any) access.Client {
 		c, _ := client.(*Client)
 		return lent{c}

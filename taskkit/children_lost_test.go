@@ -18,7 +18,7 @@ import (
 func TestDeleteChild(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
-		f := newFamily(db, "deleted", taskkit.FailParent, func(_ context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+		f := newFamily("deleted", taskkit.FailParent, func(_ context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
 			if b.Spec.Items == 1 {
 				return taskkit.Done, nil
 			}
@@ -257,7 +257,7 @@ func TestPauseParentLeavesOthers(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		var passes atomic.Int32
-		f := newFamily(db, "others", taskkit.PauseParent, func(_ context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+		f := newFamily("others", taskkit.PauseParent, func(_ context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
 			switch {
 			case b.Spec.Items == 1:
 				return taskkit.Done, taskkit.Permanent("planned", errPlanned)

@@ -37,15 +37,15 @@ type family struct {
 
 // newFamily returns a family of which each child does what execute says, and the parent
 // waits for all of them.
-func newFamily(db *testdb.DB, name string, failure taskkit.ChildFailure, execute func(context.Context, *taskkit.Batch[countSpec, countState]) (taskkit.Next, error)) *family {
+func newFamily(name string, failure taskkit.ChildFailure, execute func(context.Context, *taskkit.Batch[countSpec, countState]) (taskkit.Next, error)) *family {
 	f := &family{parent: familyKind(name), child: newKind[countSpec, countState](name+"_child", 10)}
 	taskkit.Register(&f.reg, f.child, &funcs[countSpec, countState]{execute: execute})
-	taskkit.Register(&f.reg, f.parent, &funcs[familySpec, familyState]{execute: f.execute(db, failure)})
+	taskkit.Register(&f.reg, f.parent, &funcs[familySpec, familyState]{execute: f.execute(failure)})
 	return f
 }
 
 // execute is the Execute of the parent.
-func (f *family) execute(db *testdb.DB, failure taskkit.ChildFailure) func(context.Context, *familyBatch) (taskkit.Next, error) {
+func (f *family) execute(failure taskkit.ChildFailure) func(context.Context, *familyBatch) (taskkit.Next, error) {
 	return func(ctx context.Context, b *familyBatch) (taskkit.Next, error) {
 		if b.State.Submitted {
 			return taskkit.Done, nil
@@ -75,7 +75,7 @@ func TestParentWaits(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
-		f := newFamily(db, "waits", taskkit.FailParent, func(ctx context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+		f := newFamily("waits", taskkit.FailParent, func(ctx context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
 			return count(ctx, b, "w")
 		})
 		started(t, db, &f.reg, quick(t, db))
@@ -119,9 +119,9 @@ func TestChildFails(t *testing.T) {
 			}
 			return taskkit.Done, nil
 		}
-		fail, pause, goOn := newFamily(db, "fails", taskkit.FailParent, execute), newFamily(db, "pauses", taskkit.PauseParent, execute), newFamily(db, "goes_on", taskkit.ContinueParent, execute)
+		fail, pause, goOn := newFamily("fails", taskkit.FailParent, execute), newFamily("pauses", taskkit.PauseParent, execute), newFamily("goes_on", taskkit.ContinueParent, execute)
 		for f, failure := range map[*family]taskkit.ChildFailure{pause: taskkit.PauseParent, goOn: taskkit.ContinueParent} {
-			taskkit.Register(&fail.reg, f.parent, &funcs[familySpec, familyState]{execute: f.execute(db, failure)})
+			taskkit.Register(&fail.reg, f.parent, &funcs[familySpec, familyState]{execute: f.execute(failure)})
 			taskkit.Register(&fail.reg, f.child, &funcs[countSpec, countState]{execute: execute})
 		}
 		started(t, db, &fail.reg, quick(t, db))
@@ -183,7 +183,7 @@ func TestRequestsReachChildren(t *testing.T) {
 			b.State.Next++
 			return taskkit.Later(20 * time.Millisecond), nil // until it is stopped
 		}
-		f := newFamily(db, "endless", taskkit.FailParent, execute)
+		f := newFamily("endless", taskkit.FailParent, execute)
 		started(t, db, &f.reg, quick(t, db))
 		c := clientOf(db)
 		begun := func(id taskkit.ID) {
@@ -310,7 +310,7 @@ func TestProgressOfParent(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		release := make(chan struct{})
-		f := newFamily(db, "summed", taskkit.FailParent, func(ctx context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+		f := newFamily("summed", taskkit.FailParent, func(ctx context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
 			if b.Spec.Items == 3 {
 				select {
 				case <-release:
@@ -366,7 +366,7 @@ func TestBatchSubmitsIntoItsSchema(t *testing.T) {
 		}
 		var f family
 		f.parent, f.child = familyKind("elsewhere"), newKind[countSpec, countState]("elsewhere_child", 10)
-		submits := f.execute(db, taskkit.FailParent)
+		submits := f.execute(taskkit.FailParent)
 		taskkit.Register(&f.reg, f.child, &funcs[countSpec, countState]{execute: func(context.Context, *countBatch) (taskkit.Next, error) {
 			return taskkit.Done, nil
 		}})

@@ -103,8 +103,8 @@ func TestDefaults(t *testing.T) {
 		if !reflect.DeepEqual(d.got, d.want) {
 			t.Errorf("%s defaults to %v, want %v", d.field, d.got, d.want)
 		}
-		after, says := "", false
-		if _, after, says = strings.Cut(docs[d.field], "efaults to "); says != (d.text != "") || !strings.HasPrefix(after, d.text) {
+		_, after, stated := strings.Cut(docs[d.field], "efaults to ")
+		if stated != (d.text != "") || !strings.HasPrefix(after, d.text) {
 			t.Errorf("the documentation of %s says that it defaults to %q, want %q", d.field, after, d.text)
 		}
 		if name, ok := strings.CutPrefix(d.field, "Retention."); ok {
@@ -112,8 +112,8 @@ func TestDefaults(t *testing.T) {
 		}
 	}
 	for _, of := range []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[Retention](), reflect.TypeFor[Throttle]()} {
-		for i := range of.NumField() {
-			if name := of.Name() + "." + of.Field(i).Name; !listed[name] {
+		for field := range of.Fields() {
+			if name := of.Name() + "." + field.Name; !listed[name] {
 				t.Errorf("%s is not in the list of defaults", name)
 			}
 		}

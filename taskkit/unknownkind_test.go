@@ -18,7 +18,7 @@ import (
 func TestUnknownKindAfter(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
-		f := newFamily(db, "unknown", taskkit.ContinueParent, func(context.Context, *countBatch) (taskkit.Next, error) {
+		f := newFamily("unknown", taskkit.ContinueParent, func(context.Context, *countBatch) (taskkit.Next, error) {
 			return taskkit.Later(5 * time.Millisecond), nil
 		})
 		top := familyKind("top")

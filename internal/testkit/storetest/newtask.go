@@ -69,8 +69,8 @@ var newFields = map[string]newField{
 // insertEveryField: each field of a new task is stored and read back, and a merge sets each
 // that it may.
 func insertEveryField(e *env) {
-	for i := range reflect.TypeFor[store.NewTask]().NumField() {
-		name := reflect.TypeFor[store.NewTask]().Field(i).Name
+	for field := range reflect.TypeFor[store.NewTask]().Fields() {
+		name := field.Name
 		if _, known := newFields[name]; !known {
 			e.Fatalf("NewTask.%s is not in newFields of package storetest: add how it is read, and whether a merge sets it", name)
 		}
@@ -86,7 +86,7 @@ func insertEveryField(e *env) {
 			}
 		}
 	}
-	make := func(n int, merged bool, t store.NewTask) store.NewTask {
+	filled := func(n int, merged bool, t store.NewTask) store.NewTask {
 		for _, f := range newFields {
 			if f.set != nil && (!merged || f.notMerged == "") {
 				f.set(&t, n)
@@ -94,10 +94,10 @@ func insertEveryField(e *env) {
 		}
 		return t
 	}
-	first := make(1, false, task())
+	first := filled(1, false, task())
 	first.ID = e.insert(first)[0]
 	check("INSERT", first, false)
-	many := []store.NewTask{make(1, false, task()), make(2, false, task())}
+	many := []store.NewTask{filled(1, false, task()), filled(2, false, task())}
 	many[0].UniqueKey, many[1].UniqueKey = "a", "b"
 	many[0].IdempotencyKey, many[1].IdempotencyKey = "c", "d"
 	for i, id := range e.insert(many...) {
@@ -105,10 +105,10 @@ func insertEveryField(e *env) {
 		check("an INSERT of many", many[i], false)
 	}
 	of := referring()
-	waiting := make(1, true, of("{}"))
+	waiting := filled(1, true, of("{}"))
 	waiting.UniqueKey = "e"
 	id := e.insert(waiting)[0]
-	newer := make(2, true, of("{}"))
+	newer := filled(2, true, of("{}"))
 	newer.UniqueKey = "e"
 	newer.ID = e.insert(newer)[0]
 	is(e, "merged", newer.ID, id)
