@@ -193,7 +193,7 @@ func (k *kit) serve(ctx context.Context, c taskkit.Config, ran func(int64)) (fun
 
 // start starts a worker for what is registered.
 func (k *kit) start(ctx context.Context, c taskkit.Config, r *taskkit.Registry) (func() error, error) {
-	w, err := taskkit.NewWorker(k.db, r, c)
+	w, err := taskkit.NewWorker(ctx, k.db, r, c)
 	if err != nil {
 		return nil, err
 	}

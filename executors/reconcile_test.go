@@ -45,7 +45,7 @@ func reconcileWorkerWith(t *testing.T, db *sql.DB, x taskkit.Executor[reconcile.
 	taskkit.Register(&r, reconcileloadtask.Kind, &reconcile.Loader{})
 	taskkit.Register(&r, reconcilecomparetask.Kind, &reconcile.Comparer{})
 	taskkit.Register(&r, reconcileapplytask.Kind, x)
-	w, err := taskkit.NewWorker(db, &r, taskkit.Config{
+	w, err := taskkit.NewWorker(t.Context(), db, &r, taskkit.Config{
 		SystemID: "test", Slots: 3, Poll: 20 * time.Millisecond, PollListening: 100 * time.Millisecond,
 		Backoff: 5 * time.Millisecond, BackoffMax: 20 * time.Millisecond, MaxAttempts: 3,
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),

@@ -16,7 +16,7 @@ import (
 func TestConfigReportsAll(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
-		_, err := taskkit.NewWorker(db.DB, registered(countKind, counting("w")), taskkit.Config{
+		_, err := taskkit.NewWorker(t.Context(), db.DB, registered(countKind, counting("w")), taskkit.Config{
 			Schema: schemaOf(db), Slots: -1, ClaimMax: -1, MaxAttempts: -2, Heartbeat: 5 * time.Second, DeadAfter: 10 * time.Second,
 			BatchTimeout: 9 * time.Second, BackoffMax: time.Second, Drain: -time.Second, Queues: []string{"default", "Night shift"},
 		})
@@ -49,7 +49,7 @@ func TestConfigLongBatches(t *testing.T) {
 	t.Parallel()
 	db := testdb.Postgres(t)
 	migrated(t, db)
-	if _, err := taskkit.NewWorker(db.DB, registered(countKind, counting("w")), taskkit.Config{Schema: db.Schema, BatchTimeout: time.Hour}); err != nil {
+	if _, err := taskkit.NewWorker(t.Context(), db.DB, registered(countKind, counting("w")), taskkit.Config{Schema: db.Schema, BatchTimeout: time.Hour}); err != nil {
 		t.Errorf("BatchTimeout above DeadAfter on PostgreSQL: %v", err)
 	}
 }
@@ -64,7 +64,7 @@ func TestQueueNames(t *testing.T) {
 			strings.Repeat("x", 100_000): false,
 		} {
 			_, submit := taskkit.Submit(t.Context(), db.DB, countKind, countSpec{}, taskkit.WithSchema(schemaOf(db)), taskkit.WithQueue(name), taskkit.System())
-			_, worker := taskkit.NewWorker(db.DB, registered(countKind, counting("w")),
+			_, worker := taskkit.NewWorker(t.Context(), db.DB, registered(countKind, counting("w")),
 				taskkit.Config{Schema: schemaOf(db), Queues: []string{name}})
 			for where, err := range map[string]error{"Submit": submit, "NewWorker": worker} {
 				var option *taskkit.OptionError

@@ -152,7 +152,7 @@ func TestConnectError(t *testing.T) {
 		}
 		defer db.Close()
 		var connect *taskkit.ConnectError
-		if _, err := taskkit.NewWorker(db, registered(countKind, counting("w")), taskkit.Config{}); !errors.As(err, &connect) {
+		if _, err := taskkit.NewWorker(t.Context(), db, registered(countKind, counting("w")), taskkit.Config{}); !errors.As(err, &connect) {
 			t.Errorf("%s: new worker: %v, want *ConnectError", driver, err)
 		}
 		if _, err := taskkit.NewClient(db).Tasks(t.Context(), taskkit.Filter{}); !errors.As(err, &connect) {

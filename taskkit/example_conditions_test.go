@@ -14,7 +14,7 @@ import (
 
 // runToPause runs a worker until a task is paused, and returns the task.
 func runToPause(db *sql.DB, r *taskkit.Registry, id taskkit.ID) *taskkit.Task {
-	w, err := taskkit.NewWorker(db, r, taskkit.Config{Logger: slog.New(slog.DiscardHandler)})
+	w, err := taskkit.NewWorker(context.Background(), db, r, taskkit.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		panic(err)
 	}

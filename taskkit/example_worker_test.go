@@ -20,7 +20,7 @@ func ExampleWorker_Run() {
 	})
 	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}}, taskkit.System())
 
-	w, err := taskkit.NewWorker(db, r, taskkit.Config{Slots: 4})
+	w, err := taskkit.NewWorker(ctx, db, r, taskkit.Config{Slots: 4})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -44,7 +44,7 @@ func ExampleRegister() {
 	defer db.Close()
 	var r taskkit.Registry
 	taskkit.Register[greetSpec, greetState](&r, greetKind, nil)
-	_, err := taskkit.NewWorker(db, &r, taskkit.Config{})
+	_, err := taskkit.NewWorker(context.Background(), db, &r, taskkit.Config{})
 	var missing *taskkit.UsageError
 	fmt.Println(errors.As(err, &missing), missing.What)
 	// Output: true greet
@@ -75,7 +75,7 @@ func ExampleNewWorker() {
 	db := exampleDB()
 	defer db.Close()
 	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) { return taskkit.Done, nil })
-	_, err := taskkit.NewWorker(db, r, taskkit.Config{BatchTimeout: time.Second, DeadAfter: 10 * time.Second, Slots: -1})
+	_, err := taskkit.NewWorker(context.Background(), db, r, taskkit.Config{BatchTimeout: time.Second, DeadAfter: 10 * time.Second, Slots: -1})
 	fmt.Println(err)
 	// Output:
 	// taskkit: Config.DeadAfter: 10s is less than three times Heartbeat (the default 10s): other workers would take over the tasks of a live worker whose heartbeat is late

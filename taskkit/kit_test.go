@@ -67,7 +67,7 @@ func quick(tb testing.TB, db *testdb.DB) taskkit.Config {
 // when Run has returned.
 func started(tb testing.TB, db *testdb.DB, r *taskkit.Registry, c taskkit.Config) (stop func()) {
 	tb.Helper()
-	w, err := taskkit.NewWorker(db.DB, r, c)
+	w, err := taskkit.NewWorker(tb.Context(), db.DB, r, c)
 	if err != nil {
 		tb.Fatalf("new worker: %v", err)
 	}

@@ -86,7 +86,7 @@ func workerProcess(raw string) error {
 	taskkit.Register(reg, failingKind, killedByItems())
 	taskkit.Register(reg, skippingOver, killedByItems())
 	taskkit.Register(reg, ledgerKind, killedInBatch())
-	w, err := taskkit.NewWorker(db, reg, taskkit.Config{
+	w, err := taskkit.NewWorker(ctx, db, reg, taskkit.Config{
 		Schema: a.Schema, SystemID: a.Name, Slots: 4,
 		Heartbeat: 200 * time.Millisecond, DeadAfter: time.Minute, BatchTimeout: a.BatchTimeout,
 		BatchTarget: 100 * time.Millisecond, Drain: a.Drain,

@@ -137,7 +137,7 @@ func TestRetentionRefused(t *testing.T) {
 		Retention:     taskkit.Retention{Fetched: -1, Ended: -time.Hour},
 		KindRetention: map[string]taskkit.Retention{"count": {Idle: -1, Events: time.Hour}},
 	}
-	_, err := taskkit.NewWorker(db.DB, registered[countSpec, countState](k, x), c)
+	_, err := taskkit.NewWorker(t.Context(), db.DB, registered[countSpec, countState](k, x), c)
 	for _, want := range []string{
 		"Config.Retention.Fetched", "Config.Retention.Ended", `Config.KindRetention["count"].Idle`, `Config.KindRetention["count"].Events`, "taskkit.Never",
 	} {

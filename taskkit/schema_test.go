@@ -170,7 +170,7 @@ func TestNilHandle(t *testing.T) {
 	_, err := taskkit.Submit(t.Context(), taskkit.PgxTx(conn), countKind, countSpec{}, taskkit.System())
 	refused("Submit to a nil *pgx.Conn", err)
 	refused("Migrate", taskkit.Migrate(t.Context(), nil, ""))
-	_, err = taskkit.NewWorker(nil, registered(countKind, counting("w")), taskkit.Config{})
+	_, err = taskkit.NewWorker(t.Context(), nil, registered(countKind, counting("w")), taskkit.Config{})
 	refused("NewWorker", err)
 }
 

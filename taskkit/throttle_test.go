@@ -428,14 +428,14 @@ func TestThrottleRefused(t *testing.T) {
 		"Config.Throttle.Indicators[1].K": {Indicators: []taskkit.Indicator{{Name: "b", Check: ok}, {Name: "a", Check: ok, Kinds: []string{}}}},
 	} {
 		var option *taskkit.OptionError
-		_, err := taskkit.NewWorker(db.DB, registered(countKind, counting("w")), taskkit.Config{Throttle: c})
+		_, err := taskkit.NewWorker(t.Context(), db.DB, registered(countKind, counting("w")), taskkit.Config{Throttle: c})
 		if !errors.As(err, &option) || !strings.Contains(option.Option, want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
 	for _, name := range []string{"vacuum", "replicas", "wal", "locks", "health"} {
 		c := taskkit.Config{Throttle: taskkit.Throttle{Indicators: []taskkit.Indicator{{Name: name, Check: ok}}}}
-		if _, err := taskkit.NewWorker(db.DB, registered(countKind, counting("w")), c); err == nil {
+		if _, err := taskkit.NewWorker(t.Context(), db.DB, registered(countKind, counting("w")), c); err == nil {
 			t.Errorf("an indicator of one's own may be called %s", name)
 		}
 	}

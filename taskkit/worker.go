@@ -13,7 +13,8 @@ import (
 type Worker struct{ engine *engine.Worker }
 
 // NewWorker returns a worker. It checks the registry, the configuration, the
-// database's settings and its schema, and starts no goroutine.
+// database's settings and its schema, and starts no goroutine. ctx bounds these checks,
+// and so does Config.CallTimeout; [Worker.Run] has a context of its own.
 //
 // An SQLite file whose tables are missing or older is migrated, as [Migrate] does;
 // to decide about that yourself, call [CheckSchema] before. A PostgreSQL schema must
@@ -24,10 +25,9 @@ type Worker struct{ engine *engine.Worker }
 // are none it may return a *[ConnectError] or a *[SchemaError].
 //
 // The pool is shared with the application. A worker uses one connection for each slot and
-// three more. On PostgreSQL one of the three listens for notifications, and a pool that has
-// more gives it up to one more for each slot but one, for COMMITs whose slot has
-// the next task already. On SQLite one is reserved for writing until Run returns.
-func NewWorker(db *sql.DB, r *Registry, c Config) (*Worker, error) {
+// three more. On PostgreSQL one of the three listens for notifications. On SQLite one is
+// reserved for writing until Run returns.
+func NewWorker(ctx context.Context, db *sql.DB, r *Registry, c Config) (*Worker, error) {
 	if err := checkHandle("db", db); err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func NewWorker(db *sql.DB, r *Registry, c Config) (*Worker, error) {
 		return nil, &OptionError{"Registry", "nil: fill one with gen.Executors or Register"}
 	}
 	ec := c.engine()
-	ctx, cancel := context.WithTimeout(context.Background(), ec.Call)
+	ctx, cancel := context.WithTimeout(ctx, ec.Call)
 	defer cancel()
 	errs := append(c.Throttle.unknownKinds(r.names), r.check(), c.checkOn(ctx, db, ec))
 	if err := errors.Join(errs...); err != nil {

@@ -396,12 +396,12 @@ func TestNewWorkerRefuses(t *testing.T) {
 
 	pg := testdb.Postgres(t)
 	var schema *taskkit.SchemaError
-	if _, err := taskkit.NewWorker(pg.DB, good(), taskkit.Config{Schema: pg.Schema}); !errors.As(err, &schema) || !schema.Behind() ||
+	if _, err := taskkit.NewWorker(t.Context(), pg.DB, good(), taskkit.Config{Schema: pg.Schema}); !errors.As(err, &schema) || !schema.Behind() ||
 		!strings.Contains(err.Error(), "taskkit migrate") {
 		t.Errorf("unmigrated PostgreSQL: %v, want *SchemaError that names the command", err)
 	}
 	db := testdb.SQLite(t)
-	if _, err := taskkit.NewWorker(db.DB, good(), taskkit.Config{}); err != nil {
+	if _, err := taskkit.NewWorker(t.Context(), db.DB, good(), taskkit.Config{}); err != nil {
 		t.Errorf("an empty SQLite file: %v, want it to be migrated", err)
 	}
 	newer := testdb.SQLite(t)
@@ -409,30 +409,30 @@ func TestNewWorkerRefuses(t *testing.T) {
 	if _, err := newer.Exec("INSERT INTO taskkit_goose_version (version_id, is_applied) VALUES (99999, 1)"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := taskkit.NewWorker(newer.DB, good(), taskkit.Config{}); !errors.As(err, &schema) || schema.Behind() {
+	if _, err := taskkit.NewWorker(t.Context(), newer.DB, good(), taskkit.Config{}); !errors.As(err, &schema) || schema.Behind() {
 		t.Errorf("a newer schema: %v, want *SchemaError that is not behind", err)
 	}
 
 	var missing *taskkit.UsageError
 	var r taskkit.Registry
 	taskkit.Register[countSpec, countState](&r, countKind, nil)
-	if _, err := taskkit.NewWorker(db.DB, &r, taskkit.Config{}); !errors.As(err, &missing) || missing.What != "count" {
+	if _, err := taskkit.NewWorker(t.Context(), db.DB, &r, taskkit.Config{}); !errors.As(err, &missing) || missing.What != "count" {
 		t.Errorf("nil executor: %v, want *UsageError of count", err)
 	}
 	var typedNil *funcs[countSpec, countState]
 	r = taskkit.Registry{}
 	taskkit.Register[countSpec, countState](&r, countKind, typedNil)
-	if _, err := taskkit.NewWorker(db.DB, &r, taskkit.Config{}); !errors.As(err, &missing) {
+	if _, err := taskkit.NewWorker(t.Context(), db.DB, &r, taskkit.Config{}); !errors.As(err, &missing) {
 		t.Errorf("nil pointer as executor: %v, want *UsageError", err)
 	}
 	var duplicate *taskkit.UsageError
 	twice := good()
 	taskkit.Register[countSpec, countState](twice, countKind, counting("w"))
-	if _, err := taskkit.NewWorker(db.DB, twice, taskkit.Config{}); !errors.As(err, &duplicate) {
+	if _, err := taskkit.NewWorker(t.Context(), db.DB, twice, taskkit.Config{}); !errors.As(err, &duplicate) {
 		t.Errorf("same kind twice: %v, want *UsageError", err)
 	}
 	var option *taskkit.OptionError
-	_, err := taskkit.NewWorker(db.DB, &r, taskkit.Config{Slots: -1})
+	_, err := taskkit.NewWorker(t.Context(), db.DB, &r, taskkit.Config{Slots: -1})
 	if !errors.As(err, &missing) || !errors.As(err, &option) || option.Option != "Config.Slots" {
 		t.Errorf("mistakes in the registry and the configuration: %v, want both", err)
 	}
@@ -444,11 +444,11 @@ func TestNewWorkerRefuses(t *testing.T) {
 		"schema":    {Schema: `bad"name`},
 		"attempts":  {MaxAttempts: -1},
 	} {
-		if _, err := taskkit.NewWorker(db.DB, good(), c); !errors.As(err, &option) {
+		if _, err := taskkit.NewWorker(t.Context(), db.DB, good(), c); !errors.As(err, &option) {
 			t.Errorf("%s: %v, want *OptionError", name, err)
 		}
 	}
-	if _, err := taskkit.NewWorker(db.DB, &taskkit.Registry{}, taskkit.Config{}); !errors.As(err, &option) {
+	if _, err := taskkit.NewWorker(t.Context(), db.DB, &taskkit.Registry{}, taskkit.Config{}); !errors.As(err, &option) {
 		t.Errorf("empty registry: %v, want *OptionError", err)
 	}
 }

@@ -78,7 +78,7 @@ func (s *site) workFamilies(t *testing.T) {
 	taskkit.Register(&r, numbersKind, numbersExecutor{})
 	taskkit.Register(&r, familyKind, familyExecutor{})
 	taskkit.Register(&r, oneKind, oneExecutor{})
-	w, err := taskkit.NewWorker(s.DB.DB, &r, taskkit.Config{
+	w, err := taskkit.NewWorker(t.Context(), s.DB.DB, &r, taskkit.Config{
 		Schema: s.schema, Poll: 20 * time.Millisecond, PollListening: 50 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -79,7 +79,7 @@ func (s *site) work(t *testing.T, f execute) {
 // serve runs a worker until the test ends.
 func (s *site) serve(t *testing.T, r *taskkit.Registry) {
 	t.Helper()
-	w, err := taskkit.NewWorker(s.DB.DB, r, taskkit.Config{
+	w, err := taskkit.NewWorker(t.Context(), s.DB.DB, r, taskkit.Config{
 		Schema: s.schema, Poll: 20 * time.Millisecond, PollListening: 50 * time.Millisecond,
 		Drain: 5 * time.Second, Logger: slog.New(slog.DiscardHandler),
 	})

@@ -72,7 +72,7 @@ func run(ctx context.Context, out io.Writer, url, file, listen string) error {
 
 	var r taskkit.Registry
 	gen.Executors{SetStatus: &setstatus.Executor{}}.Register(&r)
-	w, err := taskkit.NewWorker(db, &r, taskkit.Config{})
+	w, err := taskkit.NewWorker(ctx, db, &r, taskkit.Config{})
 	if err != nil {
 		return err
 	}

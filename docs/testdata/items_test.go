@@ -144,7 +144,7 @@ func opened(t *testing.T) *campus {
 	}
 	var r taskkit.Registry
 	gen.Executors{SetStatus: &setstatus.Executor{}}.Register(&r)
-	w, err := taskkit.NewWorker(db, &r, taskkit.Config{})
+	w, err := taskkit.NewWorker(t.Context(), db, &r, taskkit.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,7 @@ func runWorker(ctx context.Context, db *sql.DB, x exporter) (ended chan error) {
 	var r taskkit.Registry
 	taskkit.Register(&r, greetings, greeter{})
 	taskkit.Register(&r, export, x)
-	w, err := taskkit.NewWorker(db, &r, taskkit.Config{Logger: slog.New(slog.DiscardHandler)})
+	w, err := taskkit.NewWorker(ctx, db, &r, taskkit.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		panic(err)
 	}

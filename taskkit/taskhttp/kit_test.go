@@ -173,7 +173,7 @@ func (e *env) runWorker(tb testing.TB) {
 	taskkit.Register(&r, piecesKind, pieces{})
 	taskkit.Register(&r, seatsKind, seats{})
 	taskkit.Register(&r, rollKind, roll{})
-	w, err := taskkit.NewWorker(e.db.DB, &r, taskkit.Config{
+	w, err := taskkit.NewWorker(tb.Context(), e.db.DB, &r, taskkit.Config{
 		Schema: e.schema, Slots: 40, Heartbeat: time.Second, DeadAfter: time.Minute, BatchTimeout: 40 * time.Second,
 		Poll: 20 * time.Millisecond, PollListening: 100 * time.Millisecond,
 		Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),

@@ -34,7 +34,7 @@ func exampleName() string {
 // runToEnd runs a worker until a task has ended, and returns the task.
 func runToEnd(db *sql.DB, r *taskkit.Registry, id taskkit.ID, c taskkit.Config) *taskkit.Task {
 	c.Logger = slog.New(slog.DiscardHandler)
-	w, err := taskkit.NewWorker(db, r, c)
+	w, err := taskkit.NewWorker(context.Background(), db, r, c)
 	if err != nil {
 		panic(err)
 	}

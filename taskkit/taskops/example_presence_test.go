@@ -36,7 +36,7 @@ func ExampleOperator_Workers_presence() {
 		return
 	}
 	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) { return taskkit.Done, nil })
-	w, err := taskkit.NewWorker(db, r, taskkit.Config{Logger: slog.New(slog.DiscardHandler)})
+	w, err := taskkit.NewWorker(ctx, db, r, taskkit.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -128,7 +128,7 @@ func workerProcess(raw string) error {
 	if a.Defaults {
 		config = taskkit.Config{Schema: a.Schema, SystemID: a.Name, Slots: a.Slots, ListenDSN: a.ListenDSN, Logger: logger}
 	}
-	w, err := taskkit.NewWorker(db, &reg, config)
+	w, err := taskkit.NewWorker(ctx, db, &reg, config)
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func newWorker(db *sql.DB, schema, name string, o *oracle.Oracle, slots int, l l
 	taskkit.Register(&r, stepsKind, steps{o, name})
 	taskkit.Register(&r, mixedKind, mixed{steps{o, name}})
 	taskkit.Register(&r, familyKind, family{steps{o, name}})
-	return taskkit.NewWorker(db, &r, taskkit.Config{
+	return taskkit.NewWorker(context.Background(), db, &r, taskkit.Config{
 		Schema: schema, SystemID: name, Slots: slots,
 		Heartbeat: l.heartbeat, DeadAfter: l.deadAfter, BatchTimeout: l.batch, LockTimeout: l.batch / 2,
 		CallTimeout: l.call, Drain: 4 * time.Second, MaxAttempts: maxAttempts,

@@ -113,7 +113,7 @@ func skippingWorker(t *testing.T, db *sql.DB, schema string) (stop func()) {
 	t.Helper()
 	var r taskkit.Registry
 	taskkit.Register(&r, skippingKind, names{})
-	w, err := taskkit.NewWorker(db, &r, taskkit.Config{
+	w, err := taskkit.NewWorker(t.Context(), db, &r, taskkit.Config{
 		Schema: schema, SystemID: "harmed", Slots: 1, BatchTimeout: 40 * time.Second, MaxAttempts: 100,
 		Poll: 20 * time.Millisecond, PollListening: 100 * time.Millisecond,
 		Backoff: 10 * time.Millisecond, BackoffMax: 100 * time.Millisecond,

@@ -113,7 +113,7 @@ func (e *ends) Observe(_ context.Context, event taskevent.Event) {
 func (s *side) work(tb testing.TB) {
 	tb.Helper()
 	schema := s.db.Schema
-	w, err := taskkit.NewWorker(s.db.DB, s.r, taskkit.Config{
+	w, err := taskkit.NewWorker(tb.Context(), s.db.DB, s.r, taskkit.Config{
 		Schema: schema, Slots: 2, Poll: time.Millisecond, PollListening: 5 * time.Millisecond,
 		MaxAttempts: 1, BatchTimeout: 40 * time.Second, Observer: &s.ends, Logger: slog.New(slog.DiscardHandler),
 	})

@@ -139,7 +139,7 @@ func (w *env) start(k *taskkit.Kind[spec, state, struct{}], x taskkit.Executor[s
 	taskkit.Register(&r, k, x)
 	c := config(slog.New(slog.NewTextHandler(w.Output(), nil)), w.schema)
 	c.BatchTimeout = batch
-	worker, err := taskkit.NewWorker(w.db.DB, &r, c)
+	worker, err := taskkit.NewWorker(context.Background(), w.db.DB, &r, c)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func TestBeforeTheBatch(t *testing.T) {
 		submit("", panics, taskkit.StatusFailure, "panic: nobody knows you")
 		submit("", leaves, taskkit.StatusFailure, "goexit: ")
 		submit("", somebody, taskkit.StatusCompleted, "")
-		worker, err := taskkit.NewWorker(db.DB, &r, c)
+		worker, err := taskkit.NewWorker(t.Context(), db.DB, &r, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func poisoned(args string) error {
 	}))
 	c := config(slog.New(slog.DiscardHandler), part[2])
 	c.Slots, c.MaxAttempts = 2, 3
-	worker, err := taskkit.NewWorker(db, &r, c)
+	worker, err := taskkit.NewWorker(context.Background(), db, &r, c)
 	if err != nil {
 		return err
 	}

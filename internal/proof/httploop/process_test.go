@@ -99,7 +99,7 @@ func process(raw string) error {
 
 // work runs a worker.
 func work(db *sql.DB, reg *taskkit.Registry, schema string, logger *slog.Logger) error {
-	w, err := taskkit.NewWorker(db, reg, taskkit.Config{
+	w, err := taskkit.NewWorker(context.Background(), db, reg, taskkit.Config{
 		Schema: schema, Slots: 4, Heartbeat: 300 * time.Millisecond, DeadAfter: 2 * time.Second, BatchTimeout: time.Second,
 		Poll: 50 * time.Millisecond, PollListening: 200 * time.Millisecond,
 		Backoff: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond, MaxAttempts: 1000, Logger: logger,

@@ -127,7 +127,7 @@ func (a *processArgs) work(db *sql.DB) error {
 	x := &executor{o: o, worker: a.Name, on: make(chan struct{})}
 	var reg taskkit.Registry
 	taskkit.Register(&reg, peopleKind(a.Batch), x)
-	w, err := taskkit.NewWorker(db, &reg, taskkit.Config{
+	w, err := taskkit.NewWorker(context.Background(), db, &reg, taskkit.Config{
 		Schema: a.Schema, SystemID: a.Name, Slots: 1, Heartbeat: a.DeadAfter / 10, DeadAfter: a.DeadAfter, BatchTimeout: a.batchTimeout(), Poll: 20 * time.Millisecond, PollListening: 100 * time.Millisecond,
 		Backoff: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond, MaxAttempts: maxAttempts,
 		Logger: slog.New(slog.DiscardHandler),

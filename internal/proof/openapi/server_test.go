@@ -204,7 +204,7 @@ func runWorker(tb testing.TB, db *testdb.DB, schema string) {
 	var r taskkit.Registry
 	taskkit.Register(&r, fuzzKind, fuzzed{})
 	taskkit.Register(&r, fileKind, filed{})
-	w, err := taskkit.NewWorker(db.DB, &r, taskkit.Config{
+	w, err := taskkit.NewWorker(tb.Context(), db.DB, &r, taskkit.Config{
 		Schema: schema, Slots: 4, Heartbeat: time.Second, DeadAfter: time.Minute,
 		Poll: 50 * time.Millisecond, PollListening: 200 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})

@@ -186,7 +186,7 @@ func (r *run) work(name string) (drain func()) {
 	x := *r.x
 	x.worker = name
 	taskkit.Register(&reg, r.kind, &x)
-	w, err := taskkit.NewWorker(r.db.DB, &reg, taskkit.Config{
+	w, err := taskkit.NewWorker(context.Background(), r.db.DB, &reg, taskkit.Config{
 		Schema: r.schema, SystemID: name, Slots: 4,
 		Heartbeat: time.Second, DeadAfter: time.Minute, BatchTimeout: batchTimeout,
 		Poll: 20 * time.Millisecond, PollListening: 200 * time.Millisecond,

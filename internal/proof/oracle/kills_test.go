@@ -82,7 +82,7 @@ func workerProcess(raw string) error {
 	}
 	var reg taskkit.Registry
 	taskkit.Register(&reg, workKind(), &toucher{o: o, worker: a.Name, stubborn: 40 * time.Millisecond})
-	w, err := taskkit.NewWorker(db, &reg, chaosConfig(a))
+	w, err := taskkit.NewWorker(context.Background(), db, &reg, chaosConfig(a))
 	if err != nil {
 		return err
 	}

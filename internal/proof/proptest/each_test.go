@@ -103,7 +103,7 @@ func (p *database) checkEach(t *rapid.T) {
 	}
 	var r taskkit.Registry
 	taskkit.Register(&r, k, &itemsExecutor{})
-	w, err := taskkit.NewWorker(p.db, &r, taskkit.Config{
+	w, err := taskkit.NewWorker(context.Background(), p.db, &r, taskkit.Config{
 		Schema: p.schema, Queues: []string{name}, Slots: 1, BatchTimeout: 40 * time.Second, Poll: 10 * time.Millisecond, PollListening: 50 * time.Millisecond,
 		Backoff: time.Millisecond, BackoffMax: 4 * time.Millisecond, MaxAttempts: maxAttempts, Logger: slog.New(slog.DiscardHandler),
 	})

@@ -290,7 +290,7 @@ func (m *machine) Start(t *rapid.T) {
 	}
 	var r taskkit.Registry
 	taskkit.Register(&r, m.kind, m)
-	w, err := taskkit.NewWorker(db, &r, taskkit.Config{
+	w, err := taskkit.NewWorker(context.Background(), db, &r, taskkit.Config{
 		Schema: m.schema, SystemID: m.kind.Name(), Queues: []string{m.kind.Name()}, Slots: 3,
 		Heartbeat: time.Second, DeadAfter: time.Minute, BatchTimeout: 40 * time.Second,
 		Poll: 10 * time.Millisecond, PollListening: 50 * time.Millisecond,

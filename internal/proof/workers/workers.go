@@ -84,7 +84,7 @@ func work(raw string, connections int, register func(Args, *taskkit.Registry) ta
 	c.Schema = a.Schema
 	// What supervises the process starts a worker again that cannot begin.
 	for {
-		w, err := taskkit.NewWorker(db, &reg, c)
+		w, err := taskkit.NewWorker(context.Background(), db, &reg, c)
 		if err != nil {
 			return err
 		}

@@ -142,7 +142,7 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 			return sendemailtask.Submit(ctx, tx, spec, append(opts, taskkit.WithSchema(o.Schema), taskkit.WithQueue(o.Queue))...)
 		}}),
 	}.Register(&registry)
-	w, err := taskkit.NewWorker(db, &registry, taskkit.Config{
+	w, err := taskkit.NewWorker(ctx, db, &registry, taskkit.Config{
 		SystemID: o.Name, Schema: o.Schema, Queues: []string{o.Queue}, Slots: o.Slots,
 		Heartbeat: heartbeat, DeadAfter: deadAfter, BatchTimeout: batchTime, BatchTarget: batchTarget(at.Dialect),
 		Backoff: 200 * time.Millisecond, BackoffMax: 5 * time.Second,
