@@ -91,7 +91,7 @@ func unappliable(t *store.Task, plan *store.Plan, newest int) (string, error) {
 	reached := plan.Options.WithDefault(report.StopAfter).StopReason(t.Progress)
 	switch {
 	case !plan.Options.Preview:
-		return "it is not a preview: apply a task that was submitted with taskkit.Preview", nil
+		return "it is not a preview: apply a task that was submitted with taskkit.WithPreview", nil
 	case !t.Status.Terminal() && t.Control == lifecycle.Pause:
 		return because + "it is paused: " + t.ControlReason + "; let it go on and wait until it has COMPLETED, or stop it and preview the task again", nil
 	case !t.Status.Terminal():

@@ -184,14 +184,14 @@ func TestApplyRefused(t *testing.T) {
 			id   taskkit.ID
 			says string
 		}{
-			"no preview":                      {task, "submitted with taskkit.Preview"},
+			"no preview":                      {task, "submitted with taskkit.WithPreview"},
 			"paused":                          {waits, "not today; let it go on"},
 			"failed":                          {failing, "it has ended in FAILURE"},
 			"stopped":                         {stopped, "preview the task again"},
 			"limit reached by the last batch": {limit, "2 of 10 processed items have failed, and the limit is 2"},
 			"share reached by the last batch": {share, "4 of 20 processed items have failed, and the limit is 10%"},
 			"limit of the kind":               {kinds, "and the limit is 2: correct the items"},
-			"live walk":                       {walk, "frozen with Over"},
+			"live walk":                       {walk, "frozen with WithTargets"},
 		} {
 			if _, err := c.Apply(t.Context(), tc.id); !asPreviewError(err, tc.says) {
 				t.Errorf("%s: %v, want a *PreviewError with %q", name, err, tc.says)

@@ -150,7 +150,7 @@ func (c *Client) Preview(ctx context.Context, id ID) (*PreviewReport, error) {
 		return nil, c.public(ctx, err)
 	}
 	if !plan.Options.Preview {
-		return nil, &PreviewError{ID: id, Problem: "it is not a preview: submit the task with taskkit.Preview"}
+		return nil, &PreviewError{ID: id, Problem: "it is not a preview: submit the task with taskkit.WithPreview"}
 	}
 	r, err := store.DecodeReport(plan.Report)
 	if err != nil {

@@ -13,13 +13,13 @@ const waitingBytes = 16 << 20
 // waitForPermits lets a session get its permits on a goroutine of its own, and then wait for a slot, as long as a claimed task
 // may wait in the buffer.
 func (p *pool) waitForPermits(s *session.Session) {
-	size := s.LeaveSlot()
+	size, id := s.LeaveSlot(), s.Task().ID // read here: a slot may run the session before the deferred calls
 	p.waiting.Add(1)
 	p.specs.Add(size)
-	p.addToBuffer(s.Task().ID, s.Task().Owner)
+	p.addToBuffer(id, s.Task().Owner)
 	p.sessions.Go(func() {
 		defer func() {
-			p.removeFromBuffer(s.Task().ID)
+			p.removeFromBuffer(id)
 			p.specs.Add(-size)
 			p.waiting.Add(-1)
 			p.wakeups.slotFreed()

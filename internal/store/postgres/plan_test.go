@@ -91,7 +91,7 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random
 				uses(t, "the tasks of a process", "taskkit_in_flight")
 			query, args := ownedQuery(t, db.Schema)
 			plan = explain(t, s, query, args)
-			plan.uses(t, "the tasks of an owner", "taskkit_owner", "taskkit_in_flight", "taskkit_queued_task_pkey")
+			plan.uses(t, "the tasks of an owner", "taskkit_owner", "taskkit_in_flight", "taskkit_queued_task_pkey", "taskkit_child_status")
 			if most := plan.rows("taskkit_owner"); most > 10 {
 				t.Errorf("a page of 10 read %v of the owner's tasks", most)
 			}

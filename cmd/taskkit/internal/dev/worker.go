@@ -139,7 +139,7 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 		ReconcileCompare: &reconcile.Comparer{},
 		ReconcileApply:   holding(h, &reconcile.Applier{BucketSize: o.Bucket}),
 		EarlyAlert: holding(h, &earlyalert.Executor{BucketSize: o.Bucket, SubmitMail: func(ctx context.Context, tx taskkit.Execer, spec sendemail.Spec, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
-			return sendemailtask.Submit(ctx, tx, spec, append(opts, taskkit.WithSchema(o.Schema), taskkit.WithQueue(o.Queue))...)
+			return sendemailtask.Submit(ctx, tx, spec, append(opts, taskkit.WithQueue(o.Queue))...)
 		}}),
 	}.Register(&registry)
 	w, err := taskkit.NewWorker(ctx, db, &registry, taskkit.Config{
