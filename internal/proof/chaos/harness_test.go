@@ -105,7 +105,7 @@ func workerProcess(raw string) error {
 		taskkit.Register(&reg, lots, &lotWorker{o: o, worker: a.Name})
 	}
 	if a.Parents {
-		taskkit.Register(&reg, families, &familyWorker{a.Schema})
+		taskkit.Register(&reg, families, &familyWorker{})
 		taskkit.Register(&reg, divided, divider{o, a.Name})
 		taskkit.Register(&reg, composites, compositor{})
 	}

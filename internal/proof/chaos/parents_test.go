@@ -41,7 +41,7 @@ const (
 )
 
 // familyWorker submits children and waits for them.
-type familyWorker struct{ schema string }
+type familyWorker struct{}
 
 // Execute implements [taskkit.Executor].
 func (w *familyWorker) Execute(ctx context.Context, b *taskkit.Batch[family, familyState]) (taskkit.Next, error) {
@@ -73,7 +73,7 @@ func (w *familyWorker) Execute(ctx context.Context, b *taskkit.Batch[family, fam
 func (w *familyWorker) submit(ctx context.Context, b *taskkit.Batch[family, familyState], n int64) (err error) {
 	f := &b.Spec
 	first := f.First + n*f.Items
-	opts := []taskkit.SubmitOption{taskkit.WithParent(b.Task), taskkit.WithSchema(w.schema)}
+	opts := []taskkit.SubmitOption{taskkit.WithParent(b.Task)}
 	if f.Nested && n == 0 {
 		_, err = taskkit.Submit(ctx, b.Tx, divided, division{First: first, Items: f.Items, Delay: f.Delay, Breaks: f.Breaks}, opts...)
 		return err
