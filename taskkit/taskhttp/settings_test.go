@@ -96,7 +96,7 @@ func TestMaxRate(t *testing.T) {
 				t.Errorf("%s: %d %s", body, r.status, r.body)
 			}
 		}
-		const want = "3, limit max rate 0.5, limit priority 3: office hours, limit max rate 20: office hours, limit no max rate"
+		const want = "3, limit max rate 0.5, limit priority 3, max rate 20: office hours, limit no max rate"
 		if got := e.settingsOf(t, job.ID); got != want {
 			t.Errorf("settings and events: %s, want %s", got, want)
 		}
