@@ -28,7 +28,7 @@ func init() { //nolint:gochecknoinits // a variable of package access must be se
 	}
 	access.SubmissionOf = func(options any) (access.Submission, error) {
 		opts, _ := options.([]SubmitOption)
-		sub := &submission{NewTask: store.NewTask{Total: -1}}
+		sub := &submission{NewTask: store.NewTask{Total: -1, Options: new(store.Options)}}
 		for _, o := range opts {
 			o.applySubmit(sub)
 		}

@@ -28,24 +28,9 @@ type stageMemo struct {
 
 // storedStage is a [Stage] as it is stored.
 type storedStage struct {
-	Name         string          `json:"name"`
-	After        []int           `json:"after,omitempty"` // positions in the list
-	Kind         string          `json:"kind"`
-	Revision     int             `json:"revision"`
-	Spec         json.RawMessage `json:"spec"`
-	Secrets      string          `json:"secrets,omitempty"`
-	TargetsField string          `json:"targets_field,omitempty"`
-	Finding      bool            `json:"finding,omitempty"` // it finds its targets, or its segments
-	Options      store.Options   `json:"options,omitzero"`
-	Ledger       bool            `json:"ledger,omitempty"`
-	Owner        uuid.UUID       `json:"owner,omitzero"`
-	RunAs        uuid.UUID       `json:"run_as,omitzero"`
-	Actor        uuid.UUID       `json:"actor,omitzero"`
-	Queue        string          `json:"queue,omitempty"`
-	Priority     int             `json:"priority"`
-	Reason       string          `json:"reason,omitempty"`
-	Total        int64           `json:"total"`
-	Traceparent  string          `json:"traceparent,omitempty"`
+	Name  string        `json:"name"`
+	After []int         `json:"after,omitempty"` // positions in the list
+	Task  store.NewTask `json:"task"`            // see Stage
 }
 
 // storeStages returns stages that have been checked as they are stored.
@@ -53,33 +38,18 @@ func storeStages(stages []Stage) []storedStage {
 	before := stagesBefore(stages)
 	stored := make([]storedStage, len(stages))
 	for i, s := range stages {
-		t := s.task
-		stored[i] = storedStage{
-			Name: s.name, After: before[i], Kind: t.Kind, Revision: t.Revision, Spec: t.Spec, Secrets: t.Secrets,
-			TargetsField: t.TargetsField, Finding: t.Targets != nil && t.Targets.Finding, Options: *t.Options, Ledger: t.Ledger,
-			Owner: t.Owner, RunAs: t.RunAs, Actor: t.Actor, Queue: t.Queue, Priority: t.Priority, Reason: t.Reason,
-			Total: t.Total, Traceparent: t.Traceparent,
-		}
+		stored[i] = storedStage{Name: s.name, After: before[i], Task: s.task}
 	}
 	return stored
 }
 
 // newTask returns the task of a stage, of a composite task.
 func (s *storedStage) newTask(parent *session.Task) store.NewTask {
-	options := s.Options
+	t, options := s.Task, *s.Task.Options
 	options.Child = &store.Child{Parent: parent.ID, Stage: s.Name}
-	t := store.NewTask{
-		ID: store.NewID(), Kind: s.Kind, Revision: s.Revision, Spec: s.Spec, Secrets: s.Secrets, TargetsField: s.TargetsField,
-		Options: &options, Ledger: s.Ledger, Owner: s.Owner, RunAs: s.RunAs, Actor: s.Actor,
-		Queue: cmp.Or(s.Queue, parent.Queue), Priority: s.Priority, Reason: s.Reason, Total: s.Total, Traceparent: s.Traceparent,
-		Parent: parent.ID,
-	}
-	if s.Owner == uuid.Nil {
-		t.Owner = parent.Owner
-		t.RunAs = cmp.Or(s.RunAs, parent.RunAs)
-	}
-	if s.Finding {
-		t.Targets = &store.NewTargets{Field: s.TargetsField, Finding: true}
+	t.ID, t.Parent, t.Options, t.Queue = store.NewID(), parent.ID, &options, cmp.Or(t.Queue, parent.Queue)
+	if t.Owner == uuid.Nil {
+		t.Owner, t.RunAs = parent.Owner, cmp.Or(t.RunAs, parent.RunAs)
 	}
 	return t
 }

@@ -167,35 +167,35 @@ type Reaped struct {
 	Passed   []uuid.UUID // children to which the request of their parent was passed on
 }
 
-// NewTask is one task to insert.
+// NewTask is one task to insert. Its JSON keeps each field but Targets.Keys.
 type NewTask struct {
 	// ID must never have been another task's, not even one that was removed: a
 	// task lease is identified by it and by a fence that begins at 0, and a late
 	// write of the removed task would count for this one.
-	ID             uuid.UUID
-	Kind           string
-	Revision       int
-	Spec           json.RawMessage // nil: null
-	Start          Start           // not with Reference
-	TargetsField   string          // the list of targets in the spec; "": the kind has none
-	Targets        *NewTargets     // nil: none that are frozen; not with Reference
-	Options        *Options        // nil: none; of many tasks it may be the same; not with Reference
-	Ledger         bool            // with Reference: the waiting tasks may have ledgers
-	Secrets        string          // pointers to what must not be shown, one a line
-	Owner, RunAs   uuid.UUID
-	Actor          uuid.UUID // who submits it; zero: the owner
-	Queue          string
-	Priority       int
-	NotBefore      time.Time     // zero: now
-	Delay          time.Duration // added to the database's now; not with NotBefore
-	Reference      string        // with it, a waiting task of the same reference is replaced
-	Reason         string
-	UniqueKey      string
-	IdempotencyKey string
-	Total          int64 // negative: unknown
-	Parent         uuid.UUID
-	Follows        uuid.UUID // the task that it is made from, or was submitted to follow
-	Traceparent    string
+	ID             uuid.UUID       `json:",omitzero"`
+	Kind           string          `json:",omitzero"`
+	Revision       int             `json:",omitzero"`
+	Spec           json.RawMessage `json:",omitzero"` // nil: null
+	Start          Start           `json:",omitzero"` // not with Reference
+	TargetsField   string          `json:",omitzero"` // the list of targets in the spec; "": the kind has none
+	Targets        *NewTargets     `json:",omitzero"` // nil: none that are frozen; not with Reference
+	Options        *Options        `json:",omitzero"` // nil: none; of many tasks it may be the same; not with Reference
+	Ledger         bool            `json:",omitzero"` // with Reference: the waiting tasks may have ledgers
+	Secrets        string          `json:",omitzero"` // pointers to what must not be shown, one a line
+	Owner, RunAs   uuid.UUID       `json:",omitzero"`
+	Actor          uuid.UUID       `json:",omitzero"` // who submits it; zero: the owner
+	Queue          string          `json:",omitzero"`
+	Priority       int             `json:",omitzero"`
+	NotBefore      time.Time       `json:",omitzero"` // zero: now
+	Delay          time.Duration   `json:",omitzero"` // added to the database's now; not with NotBefore
+	Reference      string          `json:",omitzero"` // with it, a waiting task of the same reference is replaced
+	Reason         string          `json:",omitzero"`
+	UniqueKey      string          `json:",omitzero"`
+	IdempotencyKey string          `json:",omitzero"`
+	Total          int64           `json:",omitzero"` // negative: unknown
+	Parent         uuid.UUID       `json:",omitzero"`
+	Follows        uuid.UUID       `json:",omitzero"` // the task that it is made from, or was submitted to follow
+	Traceparent    string          `json:",omitzero"`
 }
 
 // Task is a row of QueuedTask as a reader sees it.

@@ -31,7 +31,7 @@ type NewTargets struct {
 	Field string
 	// Keys are the targets as JSON, in their order. Duplicates are left out. An error
 	// ends the insert.
-	Keys iter.Seq2[[]byte, error]
+	Keys iter.Seq2[[]byte, error] `json:"-"`
 	// Distinct: the targets are of another set. Their size and their order are not
 	// checked, and duplicates stay.
 	Distinct bool

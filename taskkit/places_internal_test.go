@@ -1,0 +1,229 @@
+package taskkit
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/engine/session"
+	"taskkit.dev/internal/store"
+)
+
+// everyOption has each option of Submit by name, with a value that is not the default.
+var everyOption = map[string]SubmitOption{
+	"OwnedBy": OwnedBy(person), "System": System(), "RunAs": RunAs(person), "WithActor": WithActor(person),
+	"WithNotBefore": WithNotBefore(time.Unix(1, 0)), "WithDelay": WithDelay(time.Second), "WithPriority": WithPriority(PriorityHigh),
+	"WithQueue": WithQueue("night"), "WithUniqueKey": WithUniqueKey("k"), "WithIdempotencyKey": WithIdempotencyKey("k"),
+	"WithCoalescing": WithCoalescing("k"), "WithPredecessor": WithPredecessor(person), "WithTraceparent": WithTraceparent("00-1-2-01"),
+	"WithTotal": WithTotal(7), "WithoutNotify": WithoutNotify(), "WithReason": WithReason("r"), "WithSchema": WithSchema("other"),
+	"WithParent": WithParent(person), "WithChildFailure": WithChildFailure(ContinueParent), "WithMaxParallel": WithMaxParallel(2),
+	"WithStopAfter": WithStopAfter("5%"), "WithCanary": WithCanary(1), "WithApproval": WithApproval(), "WithWindow": WithWindow("22:00-06:00 UTC"),
+	"WithLatestStart": WithLatestStart(time.Unix(1, 0)), "WithDeadline": WithDeadline(time.Unix(1, 0)), "WithTimeLimit": WithTimeLimit(time.Hour),
+	"WithMaxRate": WithMaxRate(5), "WithLimit": WithLimit("k", 1), "WithPreview": WithPreview(), "WithMaxChanges": WithMaxChanges("", "", 1),
+	"WithTargets": WithTargets(slices.Values([]string{"Ada"})), "WithSample": WithSample(2), "WithSubmitted": WithSubmitted(new(Task)),
+}
+
+// TestEveryOptionIsKnown: an option that is new is in everyOption, so that the tests of this file
+// are made of it.
+func TestEveryOptionIsKnown(t *testing.T) {
+	t.Parallel()
+	results := []string{"SubmitOption", "ActorOption", "ReasonOption", "SchemaOption", "StopAfterOption"}
+	for _, f := range parsed(t, "*.go") {
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Recv != nil {
+				continue
+			}
+			if name, ok := applies(fn); ok && fn.Name.IsExported() && slices.Contains(results, name) && everyOption[fn.Name.Name] == nil {
+				t.Errorf("%s is not in everyOption: add it with a value that is not the default", fn.Name.Name)
+			}
+		}
+	}
+}
+
+// applies returns the type of the only result of a function.
+func applies(fn *ast.FuncDecl) (string, bool) {
+	if fn.Type.Results == nil || len(fn.Type.Results.List) != 1 {
+		return "", false
+	}
+	id, ok := fn.Type.Results.List[0].Type.(*ast.Ident)
+	if !ok {
+		return "", false
+	}
+	return id.Name, true
+}
+
+// parsed returns the files of a pattern that are no tests.
+func parsed(t *testing.T, pattern string) (files []*ast.File) {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no file %s, %v", pattern, err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// TestEveryOptionOfStage: a stage keeps an option until its task is made, or refuses it.
+func TestEveryOptionOfStage(t *testing.T) {
+	t.Parallel()
+	stored := func(opts ...SubmitOption) (string, error) {
+		s := NewStage("s", stageKind, staged, opts...)
+		if s.err != nil {
+			return "", s.err
+		}
+		task := throughStage(t, s.task)
+		task.ID = uuid.Nil
+		text, err := json.Marshal(task)
+		return string(text), err
+	}
+	plain, err := stored()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range everyOption {
+		got, err := stored(o)
+		if _, refused := errors.AsType[*OptionError](err); !refused && (err != nil || got == plain) {
+			t.Errorf("%s is lost by a stage (%v): keep it in storedStage, or refuse it in refuseInStage", name, err)
+		}
+	}
+}
+
+// throughStage returns the task of a stage that was stored and read.
+func throughStage(t *testing.T, task store.NewTask) store.NewTask {
+	t.Helper()
+	text, err := json.Marshal(storeStages([]Stage{{name: "s", task: task}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read []storedStage
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	return read[0].newTask(&session.Task{ID: uuid.UUID{15: 8}, Owner: uuid.UUID{15: 9}, RunAs: uuid.UUID{15: 9}, Queue: "default"})
+}
+
+// TestEveryFieldOfStage: a stage keeps each field of a new task but for the ones of the
+// composite task.
+func TestEveryFieldOfStage(t *testing.T) {
+	t.Parallel()
+	n := store.NewTask{Options: new(store.Options), Owner: person}
+	before := throughStage(t, n)
+	for f := range reflect.TypeFor[store.NewTask]().Fields() {
+		switch f.Name {
+		case "ID", "Parent": // of the composite task
+			continue
+		}
+		given := n
+		fill(reflect.ValueOf(&given).Elem().FieldByIndex(f.Index))
+		got := throughStage(t, given)
+		if reflect.DeepEqual(reflect.ValueOf(got).FieldByIndex(f.Index).Interface(), reflect.ValueOf(before).FieldByIndex(f.Index).Interface()) {
+			t.Errorf("NewTask.%s is lost by a stage: see storedStage", f.Name)
+		}
+	}
+}
+
+// fill sets a value, and what it consists of, to what is not zero.
+func fill(v reflect.Value) {
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.Unix(1, 0).UTC()))
+		return
+	case json.RawMessage:
+		v.SetBytes([]byte(`{"a":1}`))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(3)
+	case reflect.Float64:
+		v.SetFloat(3)
+	case reflect.Uint8:
+		v.SetUint(3)
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Func, reflect.Slice: // left out
+	default:
+		panic("fill: add " + v.Kind().String())
+	}
+}
+
+// TestEveryOptionOfSchedule: a schedule keeps an option, or refuses it, also where the kind is
+// not known.
+func TestEveryOptionOfSchedule(t *testing.T) {
+	t.Parallel()
+	plain, err := stageKind.scheduledTask(staged, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, o := range everyOption {
+		got, err := stageKind.scheduledTask(staged, []SubmitOption{o})
+		if _, refused := errors.AsType[*OptionError](err); !refused && (err != nil || reflect.DeepEqual(got, plain)) && name != "System" {
+			t.Errorf("%s is lost by a schedule (%v): keep it in access.Submission, or refuse it in checkSchedule", name, err)
+		}
+		sub := &submission{NewTask: store.NewTask{Total: -1, Options: new(store.Options)}}
+		o.applySubmit(sub)
+		if sub.checkSchedule() == nil && reflect.ValueOf(sub.scheduled()).IsZero() {
+			t.Errorf("%s is lost by a schedule of an unknown kind", name)
+		}
+	}
+}
+
+// TestEveryFieldFromStore: each field of a stored task is in a Task, or is here with the reason
+// why not, and each field of a Task is set.
+func TestEveryFieldFromStore(t *testing.T) {
+	t.Parallel()
+	hidden := map[string]string{
+		"ModifiedBy": "Client.Events has it", "Secrets": "it masks the spec and the state", "IdempotencyKey": "it may be a secret of the client",
+		"TargetsField": "for Items", "Stalled": "only the order of claims depends on it", "HasChildren": "Client.read makes Children of it", "HasOpenChildren": "for the answer to a request",
+	}
+	plain := fromStore(store.Task{})
+	for f := range reflect.TypeFor[store.Task]().Fields() {
+		var row store.Task
+		fill(reflect.ValueOf(&row).Elem().FieldByIndex(f.Index))
+		if lost := reflect.DeepEqual(fromStore(row), plain); lost != (hidden[f.Name] != "") {
+			t.Errorf("store.Task.%s: lost by fromStore: %t, want %t: set it there, or give the reason here", f.Name, lost, !lost)
+		}
+	}
+	var row store.Task
+	fill(reflect.ValueOf(&row).Elem())
+	row.Secrets = ""
+	task := reflect.ValueOf(fromStore(row)).Elem()
+	for f := range task.Type().Fields() {
+		if f.Name != "Children" && task.FieldByIndex(f.Index).IsZero() {
+			t.Errorf("Task.%s is not set by fromStore", f.Name)
+		}
+	}
+}
