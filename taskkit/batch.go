@@ -28,9 +28,7 @@ type Batch[Spec, State any] struct {
 	Spec   Spec      // validated, read-only
 	State  State     // as the last committed batch left it; may be changed
 	// Tx is the batch's transaction. It begins with its first statement, so a
-	// batch that is busy elsewhere keeps none open. On PostgreSQL it may have begun with
-	// the commit of the batch before; then it ends by itself if no statement comes within
-	// milliseconds, and the first one begins another. The executor cannot commit it.
+	// batch that is busy elsewhere keeps none open. The executor cannot commit it.
 	// See [Batch.EntDriver] for an ent client that works in it.
 	Tx ExecQuerier
 	// Preview: the task is a preview, see [WithPreview]. What is written through Tx is

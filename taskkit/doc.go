@@ -19,6 +19,27 @@
 // It holds with synchronous_commit on, failover without data loss, SQLite's
 // synchronous=FULL, and on the writer endpoint.
 //
+// # Three levels
+//
+// Level 1 is enough for most executors. [Executor] has one method, Execute, which gets a
+// [Batch]: the next items come from [Take], writes go through b.Tx, what has to be
+// remembered goes into b.State, and [More] or [Done] says whether another batch follows.
+// The [Kind] and its Submit, Get and Fetch are generated. [Migrate], [NewWorker] and a
+// [Client] with Task, Stop and Retry are the rest.
+//
+// Level 2 is for items that fail and tasks that end early: [Batch.Fail], [Batch.Skip] and
+// [Batch.Defer] record single items, [Each] finds the bad item of a batch, [Permanent],
+// [Transient] and [RetryAfter] classify errors, [Later] waits, [Aborter] cleans up and
+// [Reporter] makes a result. [Client.Items] and [Client.RetryFailed] follow.
+//
+// Level 3 is for large and careful actions, each independent of the others: frozen sets
+// ([WithTargets], [Targeter]), previews and approval ([WithPreview], [WithCanary],
+// [WithApproval], [WithStopAfter]), limits, rates and times ([WithLimit], [Limiter],
+// [WithMaxRate], [WithWindow], [WithDeadline]), merging ([WithCoalescing]), children, buckets
+// and stages ([AwaitChildren], [Segmenter], [Stager]).
+//
+// Operators find dead letters, queues, limits and schedules in package taskops.
+//
 // # Terms
 //
 // A kind is a bulk action with its stored name. A task is one submitted run of a
