@@ -304,6 +304,34 @@ func TestAwaitChildrenOfKindWithoutChildren(t *testing.T) {
 	})
 }
 
+// A child that has children has their progress, in a list and in the sum of its parent.
+func TestProgressOfGrandchildren(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		makeTouch(t, db.DB)
+		f := newFamily("middle", taskkit.FailParent, func(ctx context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+			return count(ctx, b, "w")
+		})
+		top := familyKind("top")
+		taskkit.Register(&f.reg, top, &funcs[familySpec, familyState]{execute: func(ctx context.Context, b *familyBatch) (taskkit.Next, error) {
+			if b.State.Submitted {
+				return taskkit.Done, nil
+			}
+			b.State.Submitted = true
+			_, err := taskkit.Submit(ctx, b.Tx, f.parent, familySpec{Children: b.Spec.Children}, taskkit.WithParent(b.Task))
+			return taskkit.AwaitChildren(0, taskkit.FailParent), err
+		}})
+		started(t, db, &f.reg, quick(t, db))
+		id, want := submitted(t, db, top, familySpec{Children: 3}), taskkit.Progress{Total: 6, Done: 6}
+		if task := ended(t, db, id); task.Progress != want {
+			t.Errorf("the task has %+v, want %+v", task.Progress, want)
+		}
+		if children := childrenOf(t, db, id); len(children) != 1 || children[0].Progress != want {
+			t.Errorf("the children are %+v, want one with %+v", children, want)
+		}
+	})
+}
+
 // Every method that reads a task has the same progress of one with children.
 func TestProgressOfParent(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,7 @@ type Child struct {
 	Status       Status          `json:"status"`
 	Partial      bool            `json:"partial"` // it was stopped before it was done
 	StatusDetail string          `json:"status_detail,omitempty"`
-	Progress     Progress        `json:"progress"`
+	Progress     Progress        `json:"progress"`          // of its children, if it has any
 	Started      *time.Time      `json:"started,omitempty"` // for the first time
 	Ended        *time.Time      `json:"ended,omitempty"`
 }
@@ -61,6 +61,13 @@ func (c *Client) Children(ctx context.Context, parent, after ID, limit int) ([]*
 		children[i] = &Child{
 			ID: f.ID, Kind: f.Kind, Stage: f.Stage, Bucket: int(f.Number), Status: Status(f.Status), Partial: f.Partial,
 			StatusDetail: f.StatusDetail, Progress: progress(f.Progress), Started: f.Started, Ended: f.Stopped,
+		}
+		if f.HasChildren {
+			counts, err := countChildren(ctx, op, f.ID)
+			if err != nil {
+				return nil, c.public(ctx, err)
+			}
+			children[i].Progress = counts.Progress
 		}
 		if f.Segment != nil {
 			if err := json.Unmarshal(f.Segment, &children[i].Segment); err != nil {

@@ -118,11 +118,6 @@ func (p Progress) Processed() int64 { return p.Done + p.Failed + p.Skipped }
 // Ended reports whether the task has ended.
 func (t *Task) Ended() bool { return t.Status.Ended() }
 
-// WaitsForChildren reports whether the task waits for its children.
-func (t *Task) WaitsForChildren() bool {
-	return t.WaitingReason == lifecycle.ReasonChildren || t.WaitingReason == lifecycle.ReasonEndingChildren
-}
-
 // fromStore converts a task and masks its secrets. Its progress does not include that of
 // its children: see [Client.read].
 func fromStore(t store.Task) *Task {

@@ -80,9 +80,10 @@ type ChildTask struct {
 	Status       lifecycle.Status
 	Partial      bool
 	StatusDetail string
-	State        json.RawMessage // nil unless requested
-	Revision     int             // of State
-	Progress     lifecycle.Progress
+	State        json.RawMessage    // nil unless requested
+	Revision     int                // of State
+	Progress     lifecycle.Progress // its own, also if it has children
+	HasChildren  bool
 	Started      *time.Time
 	Stopped      *time.Time
 }

@@ -287,21 +287,10 @@ func (s *Server) rows(ctx context.Context, ids []taskkit.ID) (map[taskkit.ID]*ta
 	return found, nil
 }
 
-// complete reads what the rows of tasks, at most rowsAtOnce of them, do not have: which are previews, and the progress
-// of children.
+// complete reads what the rows of tasks, at most rowsAtOnce of them, do not have: which are previews.
 func (s *Server) complete(ctx context.Context, tasks []*taskkit.Task) error {
 	if err := s.markPreviews(ctx, tasks); err != nil {
 		return err
-	}
-	for _, t := range tasks {
-		if !t.WaitsForChildren() {
-			continue
-		}
-		var err error
-		if t.Children, err = s.client.CountChildren(ctx, t.ID); err != nil {
-			return err
-		}
-		t.Progress = t.Children.Progress
 	}
 	if len(tasks) > 0 {
 		s.clock.set(tasks[0])

@@ -57,7 +57,7 @@ func (b *Base) Children(ctx context.Context, parent, after uuid.UUID, limit int,
 // CountChildren implements [store.Common].
 func (b *Base) CountChildren(ctx context.Context, parent uuid.UUID) (store.ChildCounts, error) {
 	counts := store.ChildCounts{Statuses: make(map[lifecycle.Status]int64)}
-	unknown := false
+	unknown := int64(0)
 	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT workflow_status, count(*), sum(CASE WHEN partial THEN 1 ELSE 0 END), sum(CASE WHEN items_total IS NULL THEN 1 ELSE 0 END),
   CAST(sum(coalesce(items_total, 0)) AS bigint), CAST(sum(items_done) AS bigint), CAST(sum(items_failed) AS bigint), CAST(sum(items_skipped) AS bigint),
   CAST(sum(fence) AS bigint)
@@ -74,7 +74,7 @@ FROM {s}taskkit_queued_task q WHERE `+b.childOf("q", "$1")+` GROUP BY workflow_s
 		counts.Statuses[status] = n
 		counts.Stopped += partial
 		counts.Fences += fences
-		unknown = unknown || without > 0
+		unknown += without
 		p := &counts.Progress
 		p.Total, p.Done, p.Failed, p.Skipped = p.Total+total, p.Done+done, p.Failed+fail, p.Skipped+skipped
 		return nil
@@ -82,32 +82,53 @@ FROM {s}taskkit_queued_task q WHERE `+b.childOf("q", "$1")+` GROUP BY workflow_s
 	if err != nil {
 		return store.ChildCounts{}, fmt.Errorf("count the children of task %s: %w", parent, err)
 	}
-	if unknown {
+	more, err := b.addGrandchildren(ctx, parent, &counts.Progress)
+	if err != nil {
+		return store.ChildCounts{}, err
+	}
+	if unknown+more > 0 {
 		counts.Progress.Total = -1
 	}
-	return counts, b.addGrandchildren(ctx, parent, &counts)
+	return counts, nil
 }
 
-// addGrandchildren adds the progress of the children of those children that wait for theirs:
-// their own counters count only when they are done.
-func (b *Base) addGrandchildren(ctx context.Context, parent uuid.UUID, counts *store.ChildCounts) error {
-	if counts.Statuses[lifecycle.Queued]+counts.Statuses[lifecycle.Scheduling]+counts.Statuses[lifecycle.Executing] == 0 {
-		return nil
-	}
-	waiting, err := sqlrows.IDs(ctx, b.q, b.SQL(`SELECT q.id FROM {s}taskkit_queued_task q JOIN {s}taskkit_task_parent p ON p.task_id = q.id AND p.waits
-WHERE `+b.childOf("q", "$1")+" AND "+inStatus("q", openStatuses)), parent.String())
+// addGrandchildren counts, of the children that wait or have waited for children of their own, the progress of these
+// children in place of theirs. It returns how many more children have an unknown total by that.
+func (b *Base) addGrandchildren(ctx context.Context, parent uuid.UUID, sum *lifecycle.Progress) (unknown int64, err error) {
+	own := map[uuid.UUID]lifecycle.Progress{}
+	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT q.id, `+ProgressColumns+` FROM {s}taskkit_queued_task q JOIN {s}taskkit_task_parent p ON p.task_id = q.id
+WHERE `+b.childOf("q", "$1")), []any{parent.String()}, func(rows *sql.Rows) error {
+		var (
+			id uuid.UUID
+			p  lifecycle.Progress
+		)
+		err := rows.Scan(append([]any{&id}, scanProgress(&p)...)...)
+		own[id] = p
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("look for the children of task %s that wait for theirs: %w", parent, err)
+		return 0, fmt.Errorf("look for the children of task %s that have children: %w", parent, err)
 	}
-	for _, id := range waiting {
+	for id, p := range own {
 		of, err := b.CountChildren(ctx, id)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		p, q := &counts.Progress, of.Progress
-		p.Done, p.Failed, p.Skipped = p.Done+q.Done, p.Failed+q.Failed, p.Skipped+q.Skipped
+		if len(of.Statuses) == 0 {
+			continue
+		}
+		if p.Total < 0 {
+			p.Total, unknown = 0, unknown-1
+		}
+		if of.Progress.Total < 0 {
+			of.Progress.Total, unknown = 0, unknown+1
+		}
+		sum.Total += of.Progress.Total - p.Total
+		sum.Done += of.Progress.Done - p.Done
+		sum.Failed += of.Progress.Failed - p.Failed
+		sum.Skipped += of.Progress.Skipped - p.Skipped
 	}
-	return nil
+	return unknown, nil
 }
 
 // FailedChild implements [store.Common].
@@ -129,21 +150,23 @@ func (b *Base) children(ctx context.Context, where string, states bool, args ...
 		state = "q.execution_state"
 	}
 	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT q.id, q.execution_component_name, q.workflow_status, q.partial, coalesce(q.workflow_status_desc, ''), `+state+`,
-  q.codec_revision, `+ProgressColumns+`, `+firstStart+`, q.workflow_stopped_date, p.options
+  q.codec_revision, `+ProgressColumns+`, `+firstStart+`, q.workflow_stopped_date, p.options, `+b.hasChildren("q.id")+`
 FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id
 WHERE `+where+` ORDER BY q.id LIMIT $3`), args, func(rows *sql.Rows) error {
 		var (
 			c       store.ChildTask
 			options json.RawMessage
 			at      [2]sql.NullTime
+			parent  int64
 		)
 		err := rows.Scan(slices.Concat(
 			[]any{&c.ID, &c.Kind, &c.Status, &c.Partial, &c.StatusDetail, sqlrows.JSON(&c.State), &c.Revision},
 			scanProgress(&c.Progress),
-			[]any{nullTime{&at[0]}, nullTime{&at[1]}, sqlrows.JSON(&options)})...)
+			[]any{nullTime{&at[0]}, nullTime{&at[1]}, sqlrows.JSON(&options), &parent})...)
 		if err != nil {
 			return err
 		}
+		c.HasChildren = parent == 1
 		o, err := store.DecodeOptions(options)
 		if o.Child != nil {
 			c.Child = *o.Child

@@ -7,6 +7,6 @@ SELECT workflow_status, count(*), sum(CASE WHEN partial THEN 1 ELSE 0 END),
   CAST(sum(fence) AS bigint)
 FROM taskkit_queued_task q WHERE q.parent_id = $1 AND q.parent_id IS NOT NULL GROUP BY workflow_status;
 
-SELECT q.id FROM taskkit_queued_task q JOIN taskkit_task_parent p ON p.task_id = q.id AND p.waits
-WHERE q.parent_id = $1 AND q.parent_id IS NOT NULL AND q.workflow_status IN ('QUEUED', 'SCHEDULING',
-    'EXECUTING') AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING');
+SELECT q.id, coalesce(q.items_total, -1), q.position, q.round, q.deferred, q.items_done, q.items_failed,
+    q.items_skipped FROM taskkit_queued_task q JOIN taskkit_task_parent p ON p.task_id = q.id
+WHERE q.parent_id = $1 AND q.parent_id IS NOT NULL;
