@@ -10,10 +10,6 @@ import (
 	"taskkit.dev/internal/lifecycle"
 )
 
-// A StopAfterOption is an option of [Submit] and of the requests of a [Client] that let a
-// task go on. See [WithStopAfter].
-type StopAfterOption struct{ limit string }
-
 // WithStopAfter is a stop policy: the task pauses when too many of its items have failed. The
 // limit is a number of failed items from 1, such as "100", or a share of the processed
 // items from "1%" to "100%", with up to two decimals, which counts from 20 processed items
@@ -28,9 +24,16 @@ type StopAfterOption struct{ limit string }
 //
 // It cannot be used with [WithCoalescing], nor for a task with buckets: the limit counts the items of
 // one task, and theirs are those of the buckets.
-func WithStopAfter(limit string) StopAfterOption { return StopAfterOption{limit} }
+func WithStopAfter(limit string) interface {
+	SubmitOption
+	RequestOption
+} {
+	return stopAfterOption{limit}
+}
 
-func (o StopAfterOption) applySubmit(s *submission) {
+type stopAfterOption struct{ limit string }
+
+func (o stopAfterOption) applySubmit(s *submission) {
 	p, err := parseStopAfter(o.limit)
 	if err != nil {
 		s.errs = append(s.errs, err)
@@ -38,7 +41,7 @@ func (o StopAfterOption) applySubmit(s *submission) {
 	s.Options.StopAfter = p
 }
 
-func (o StopAfterOption) applyRequest(r *requestOptions) {
+func (o stopAfterOption) applyRequest(r *requestOptions) {
 	p, err := parseStopAfter(o.limit)
 	if err != nil {
 		r.errs = append(r.errs, err)

@@ -69,19 +69,21 @@ func RunAs(person uuid.UUID) SubmitOption {
 	return submitOption(func(s *submission) { s.NewTask.RunAs = s.person("RunAs", person) })
 }
 
-// An ActorOption is an option of [Submit] and of the requests of a [Client]. See
-// [WithActor].
-type ActorOption struct{ person uuid.UUID }
+// WithActor names the person who makes the call. Submit keeps it as Task.CreatedBy, which
+// defaults to the owner. A request keeps it in the task's events and, while it is pending,
+// with the task; without it the actor is unknown.
+func WithActor(person uuid.UUID) interface {
+	SubmitOption
+	RequestOption
+} {
+	return actorOption{person}
+}
 
-// WithActor names the person who makes the call. That of Submit is kept as
-// Task.CreatedBy, which defaults to the owner. That of a request is kept in the
-// task's events and, while the request is pending, with the task; without it the
-// actor is unknown.
-func WithActor(person uuid.UUID) ActorOption { return ActorOption{person} }
+type actorOption struct{ person uuid.UUID }
 
-func (o ActorOption) applySubmit(s *submission) { s.Actor = s.person("WithActor", o.person) }
+func (o actorOption) applySubmit(s *submission) { s.Actor = s.person("WithActor", o.person) }
 
-func (o ActorOption) applyRequest(r *requestOptions) { r.Actor = o.person }
+func (o actorOption) applyRequest(r *requestOptions) { r.Actor = o.person }
 
 // WithNotBefore sets the earliest start, compared with the database's clock.
 // Defaults to now. The year must be between 1 and 9999.
@@ -197,28 +199,35 @@ func WithoutNotify() SubmitOption {
 	return submitOption(func(s *submission) { s.withoutNotify = true })
 }
 
-// A ReasonOption is an option of [Submit] and of the requests of a [Client]. See
-// [WithReason].
-type ReasonOption struct{ reason string }
-
 // WithReason says why a task is submitted, or why something is requested of it,
-// for the people who read it later. That of a request is kept in the task's
+// for the people who read it later. The reason of a request is kept in the task's
 // events.
-func WithReason(reason string) ReasonOption { return ReasonOption{reason} }
+func WithReason(reason string) interface {
+	SubmitOption
+	RequestOption
+} {
+	return reasonOption{reason}
+}
 
-func (o ReasonOption) applySubmit(s *submission) { s.Reason = s.text("WithReason", o.reason, 1000) }
+type reasonOption struct{ reason string }
 
-func (o ReasonOption) applyRequest(r *requestOptions) { r.Reason = o.reason }
+func (o reasonOption) applySubmit(s *submission) { s.Reason = s.text("WithReason", o.reason, 1000) }
 
-// A SchemaOption is an option of [Submit] and of [NewClient]. See [WithSchema].
-type SchemaOption struct{ name string }
+func (o reasonOption) applyRequest(r *requestOptions) { r.Reason = o.reason }
 
 // WithSchema names the PostgreSQL schema that holds the tables. It defaults, also with "", to
 // [DefaultSchema], and with b.Tx as the handle to the schema of the batch's task, beside
 // which it is refused. SQLite ignores it.
-func WithSchema(name string) SchemaOption { return SchemaOption{name} }
+func WithSchema(name string) interface {
+	SubmitOption
+	ClientOption
+} {
+	return schemaOption{name}
+}
 
-func (o SchemaOption) applySubmit(s *submission) {
+type schemaOption struct{ name string }
+
+func (o schemaOption) applySubmit(s *submission) {
 	if o.name == "" {
 		return
 	}
@@ -228,7 +237,7 @@ func (o SchemaOption) applySubmit(s *submission) {
 	s.schema = o.name
 }
 
-func (o SchemaOption) applyClient(c *Client) {
+func (o schemaOption) applyClient(c *Client) {
 	if o.name == "" {
 		return
 	}

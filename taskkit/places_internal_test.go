@@ -37,30 +37,35 @@ var everyOption = map[string]SubmitOption{
 // are made of it.
 func TestEveryOptionIsKnown(t *testing.T) {
 	t.Parallel()
-	results := []string{"SubmitOption", "ActorOption", "ReasonOption", "SchemaOption", "StopAfterOption"}
 	for _, f := range parsed(t, "*.go") {
 		for _, d := range f.Decls {
 			fn, ok := d.(*ast.FuncDecl)
 			if !ok || fn.Recv != nil {
 				continue
 			}
-			if name, ok := applies(fn); ok && fn.Name.IsExported() && slices.Contains(results, name) && everyOption[fn.Name.Name] == nil {
+			if isSubmitOption(fn) && fn.Name.IsExported() && everyOption[fn.Name.Name] == nil {
 				t.Errorf("%s is not in everyOption: add it with a value that is not the default", fn.Name.Name)
 			}
 		}
 	}
 }
 
-// applies returns the type of the only result of a function.
-func applies(fn *ast.FuncDecl) (string, bool) {
+// isSubmitOption reports whether a function returns a SubmitOption, or an interface that has
+// it embedded, and nothing else.
+func isSubmitOption(fn *ast.FuncDecl) bool {
 	if fn.Type.Results == nil || len(fn.Type.Results.List) != 1 {
-		return "", false
+		return false
 	}
-	id, ok := fn.Type.Results.List[0].Type.(*ast.Ident)
-	if !ok {
-		return "", false
+	returned := []ast.Expr{fn.Type.Results.List[0].Type}
+	if i, ok := returned[0].(*ast.InterfaceType); ok {
+		for _, embedded := range i.Methods.List {
+			returned = append(returned, embedded.Type)
+		}
 	}
-	return id.Name, true
+	return slices.ContainsFunc(returned, func(e ast.Expr) bool {
+		id, ok := e.(*ast.Ident)
+		return ok && id.Name == "SubmitOption"
+	})
 }
 
 // parsed returns the files of a pattern that are no tests.

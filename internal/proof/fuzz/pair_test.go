@@ -43,7 +43,7 @@ var kind = taskkit.NewKind(taskkind.Definition[spec, state, string]{
 type side struct {
 	name   string
 	db     *testdb.DB
-	schema taskkit.SchemaOption
+	schema taskkit.SubmitOption
 	client *taskkit.Client
 	r      *taskkit.Registry
 	ends   ends
