@@ -83,7 +83,7 @@ type ChildTask struct {
 	State        json.RawMessage    // nil unless requested
 	Revision     int                // of State
 	Progress     lifecycle.Progress // its own, also if it has children
-	HasChildren  bool
+	HasChildren  bool               // it waits or has waited for some
 	Started      *time.Time
 	Stopped      *time.Time
 }

@@ -150,23 +150,21 @@ func (b *Base) children(ctx context.Context, where string, states bool, args ...
 		state = "q.execution_state"
 	}
 	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT q.id, q.execution_component_name, q.workflow_status, q.partial, coalesce(q.workflow_status_desc, ''), `+state+`,
-  q.codec_revision, `+ProgressColumns+`, `+firstStart+`, q.workflow_stopped_date, p.options, `+b.hasChildren("q.id")+`
-FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id
+  q.codec_revision, `+ProgressColumns+`, `+firstStart+`, q.workflow_stopped_date, p.options, f.task_id IS NOT NULL
+FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id LEFT JOIN {s}taskkit_task_parent f ON f.task_id = q.id
 WHERE `+where+` ORDER BY q.id LIMIT $3`), args, func(rows *sql.Rows) error {
 		var (
 			c       store.ChildTask
 			options json.RawMessage
 			at      [2]sql.NullTime
-			parent  int64
 		)
 		err := rows.Scan(slices.Concat(
 			[]any{&c.ID, &c.Kind, &c.Status, &c.Partial, &c.StatusDetail, sqlrows.JSON(&c.State), &c.Revision},
 			scanProgress(&c.Progress),
-			[]any{nullTime{&at[0]}, nullTime{&at[1]}, sqlrows.JSON(&options), &parent})...)
+			[]any{nullTime{&at[0]}, nullTime{&at[1]}, sqlrows.JSON(&options), &c.HasChildren})...)
 		if err != nil {
 			return err
 		}
-		c.HasChildren = parent == 1
 		o, err := store.DecodeOptions(options)
 		if o.Child != nil {
 			c.Child = *o.Child

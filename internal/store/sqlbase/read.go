@@ -72,14 +72,9 @@ func (b *Base) withResult() predicate.QueuedTask {
 // withChildren adds a column for whether the task has children.
 func (b *Base) withChildren() predicate.QueuedTask {
 	return func(s *entsql.Selector) {
-		s.AppendSelectExprAs(entsql.Raw(b.hasChildren(s.C(queuedtask.FieldID))), hasChildren)
+		s.AppendSelectExprAs(entsql.Raw("CAST(CASE WHEN EXISTS (SELECT 1 FROM "+b.SQL("{s}taskkit_queued_task c WHERE ")+b.childOf("c", s.C(queuedtask.FieldID))+
+			" LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END AS bigint)"), hasChildren)
 	}
-}
-
-// hasChildren returns an expression that is 1 if the task of an id has children, and otherwise 0.
-func (b *Base) hasChildren(id string) string {
-	return "CAST(CASE WHEN EXISTS (SELECT 1 FROM " + b.SQL("{s}taskkit_queued_task c WHERE ") + b.childOf("c", id) +
-		" LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END AS bigint)"
 }
 
 // isPreview selects previews. SQLite has true as 1.

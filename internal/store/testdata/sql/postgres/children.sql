@@ -4,8 +4,6 @@ SELECT q.id, q.execution_component_name, q.workflow_status, q.partial, coalesce(
     NULL,
   q.codec_revision, coalesce(q.items_total, -1), q.position, q.round, q.deferred, q.items_done, q.items_failed,
       q.items_skipped, coalesce(q.first_started_date, q.execution_started_date), q.workflow_stopped_date,
-      p.options, CAST(CASE WHEN EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
-      AND c.parent_id IS NOT NULL
-      AND c.parent_id::text = (q.id)::text LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END AS bigint)
-FROM "taskkit".taskkit_queued_task q LEFT JOIN "taskkit".taskkit_task_plan p ON p.task_id = q.id
+      p.options, f.task_id IS NOT NULL
+FROM "taskkit".taskkit_queued_task q LEFT JOIN "taskkit".taskkit_task_plan p ON p.task_id = q.id LEFT JOIN "taskkit".taskkit_task_parent f ON f.task_id = q.id
 WHERE q.parent_id = $1 AND q.parent_id IS NOT NULL AND q.id > $2 ORDER BY q.id LIMIT $3;
