@@ -88,7 +88,7 @@ func (v versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) 
 			tstamp datetime NOT NULL DEFAULT (datetime('now', 'subsec'))
 		)`)
 	}
-	if err := execute(ctx, db, "SELECT pg_advisory_xact_lock(hashtextextended('taskkit migrate "+v.schema+"', 0))"); err != nil {
+	if err := execute(ctx, db, "SELECT pg_advisory_xact_lock(hashtextextended('taskkit migrate "+v.schema+"', 0::bigint))"); err != nil {
 		return err
 	}
 	found, err := number(ctx, db, "SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = '"+v.schema+"'")

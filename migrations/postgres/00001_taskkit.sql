@@ -1,6 +1,8 @@
 -- +goose Up
 -- +goose StatementBegin
 
+-- Names of functions and operators are pg_catalog's, whatever the search_path of the migrator has.
+SET LOCAL search_path = pg_catalog;
 -- One migrator at a time: the lock ends with the transaction, so it holds through
 -- a pooler too. After it, nobody queues behind a lock of ours for long.
 SELECT pg_advisory_xact_lock(hashtextextended('taskkit migrate {schema}', 0));
@@ -484,7 +486,7 @@ RAISE EXCEPTION 'taskkit: task % is held by another or has ended', task USING ER
 END
 $$;
 
-CREATE FUNCTION "{schema}"."taskkit_insert"() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION "{schema}"."taskkit_insert"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
 IF NEW.workflow_status <> 'QUEUED' OR (NEW.fence | NEW.checkpoint_seq | NEW.attempts | NEW.round | NEW.items_done | NEW.items_failed | NEW.items_skipped) <> 0 OR NEW.position < 0 OR NEW.scheduled_by_process IS NOT NULL OR NEW.workflow_stopped_date IS NOT NULL
     OR NOT (NEW.control = ANY ('{"",STOP,PAUSE,DELETE}'::text[]))

@@ -146,7 +146,7 @@ func (e Even) quantiles(name dialect.Name, sample string) string {
 	case name == dialect.Postgres && e.Type == TypeNumber:
 		result = "FLOOR(v::numeric)::text"
 	case name == dialect.Postgres && e.Type == TypeTime:
-		result = "CASE WHEN isfinite(v) THEN FLOOR(EXTRACT(EPOCH FROM v) * 1000000)::text END"
+		result = "CASE WHEN isfinite(v) THEN FLOOR(EXTRACT(EPOCH FROM v) * 1000000.0)::text END"
 	case e.Type == TypeNumber:
 		result = "CAST(CAST(v AS INTEGER) AS TEXT)"
 	}

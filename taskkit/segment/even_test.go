@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/testkit/shadow"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit/segment"
 )
@@ -83,6 +85,23 @@ func TestEven(t *testing.T) {
 			t.Error(got)
 		}
 	})
+}
+
+// TestEvenShadowed shows that no other role's function or operator is called for a sample.
+func TestEvenShadowed(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("even.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := testdb.On(t, testdb.OwnDatabase(t), testdb.And("public"))
+	evenTable(t, db)
+	if _, err := shadow.Create(t.Context(), db.DB, "public", string(source)); err != nil {
+		t.Fatal(err)
+	}
+	for column, typ := range map[string]segment.Type{"n": segment.TypeNumber, "s": segment.TypeText, "u": segment.TypeUUID, "at": segment.TypeTime} {
+		sampled(t, db, segment.Even{Table: "even", Column: column, Type: typ, Count: 4})
+	}
 }
 
 // sampled samples and proves what it returns, also after it was stored.

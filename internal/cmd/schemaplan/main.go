@@ -142,7 +142,9 @@ const (
 )
 
 // postgresHead begins every PostgreSQL migration.
-const postgresHead = `-- One migrator at a time: the lock ends with the transaction, so it holds through
+const postgresHead = `-- Names of functions and operators are pg_catalog's, whatever the search_path of the migrator has.
+SET LOCAL search_path = pg_catalog;
+-- One migrator at a time: the lock ends with the transaction, so it holds through
 -- a pooler too. After it, nobody queues behind a lock of ours for long.
 SELECT pg_advisory_xact_lock(hashtextextended('taskkit migrate {schema}', 0));
 SET LOCAL lock_timeout = '5s';

@@ -88,10 +88,10 @@ func empty(db *testdb.DB) error {
 	defer cancel()
 	_, err := db.ExecContext(ctx, fmt.Sprintf(`DO $$ DECLARE tables text[]; one text; BEGIN
   SET LOCAL lock_timeout = '5s';
-  tables := (SELECT array_agg(format('%%I.%%I', schemaname, tablename)) FROM pg_tables
+  tables := (SELECT pg_catalog.array_agg(pg_catalog.format('%%I.%%I', schemaname, tablename)) FROM pg_tables
     WHERE schemaname = '%s' AND tablename <> 'taskkit_goose_version');
-  IF (SELECT max(pg_relation_size(name::regclass)) FROM unnest(tables) name) > 1000000 THEN
-    EXECUTE 'TRUNCATE ' || array_to_string(tables, ', ') || ' RESTART IDENTITY CASCADE';
+  IF (SELECT max(pg_relation_size(name::regclass)) FROM pg_catalog.unnest(tables) name) > 1000000 THEN
+    EXECUTE 'TRUNCATE ' || pg_catalog.array_to_string(tables, ', ') || ' RESTART IDENTITY CASCADE';
   ELSE
     SET LOCAL session_replication_role = replica; -- without triggers
     FOREACH one IN ARRAY tables LOOP

@@ -64,7 +64,7 @@ const (
     WHEN q.control IN ('STOP', 'DELETE') AND w.reason <> '` + lifecycle.ReasonEndingChildren + `' THEN {now}
     WHEN w.due <> '' THEN w.due::timestamptz
     WHEN w.delay < 0 THEN q.not_before
-    ELSE {now} + w.delay * interval '1 millisecond' END,
+    ELSE {now} + w.delay::float8 * interval '1 millisecond' END,
   stalled = q.stalled AND (w.status = 'EXECUTING' OR w.checkpoint = 0 AND w.attempts < q.attempts)
     OR w.status = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
   waiting_reason = CASE WHEN w.status = 'QUEUED' THEN nullif(w.reason, '') END,

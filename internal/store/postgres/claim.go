@@ -61,14 +61,14 @@ func newClaimQuery(triedFirst bool) string {
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = r.queue AND `+lifecycle.PostgresRank("q.")+` = r.rank
       AND q.not_before <= statement_timestamp() AND (q.not_before, q.id) >= (r.due, r.id)
-      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $3::text[])::text[]), false) IS NOT NULL
+      AND nullif(q.execution_component_name || ' ' || q.codec_revision::text = ANY((SELECT $3::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before, q.id LIMIT (SELECT $4::bigint) FOR UPDATE SKIP LOCKED
   ) t
   LIMIT (SELECT $4::bigint)) p LIMIT `+strconv.Itoa(claimMax)+`
 )`, `
-  SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint, -1) AS wait,
+  SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000.0)::bigint, -1) AS wait,
     EXISTS (SELECT FROM closed WHERE name = ANY ((SELECT $2::text[])::text[])) AS paused,
-    (extract(epoch FROM statement_timestamp()) * 1000000)::bigint AS at, `+entriesRead+` - (SELECT read FROM began) AS read
+    (extract(epoch FROM statement_timestamp()) * 1000000.0)::bigint AS at, `+entriesRead+` - (SELECT read FROM began) AS read
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.not_before FROM {s}taskkit_queued_task q
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
@@ -91,7 +91,7 @@ func openQueues(queues string, cursor int, condition string) string {
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = u.queue AND ` + lifecycle.PostgresRank("q.") + " >= " + strconv.Itoa(lifecycle.FirstTriedRank) + `
     ORDER BY ` + lifecycle.PostgresRank("q.") + ` LIMIT 1) END AS tried
-  FROM unnest((SELECT ` + queues + `::text[])) u(queue) WHERE u.queue <> ALL (ARRAY(SELECT name FROM closed)) AND ` + condition + `
+  FROM pg_catalog.unnest((SELECT ` + queues + `::text[])) u(queue) WHERE u.queue <> ALL (ARRAY(SELECT name FROM closed)) AND ` + condition + `
 )`
 }
 
@@ -123,7 +123,7 @@ func requestedWhere(queues, kinds string) string {
 	return `
   WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
     AND q.workflow_status` + sqlbase.AsExpression + ` = 'QUEUED' AND q.queue` + sqlbase.AsExpression + ` = ANY (` + queues + `::text[])
-    AND q.execution_component_name || ' ' || q.codec_revision = ANY(` + kinds + `::text[])
+    AND q.execution_component_name || ' ' || q.codec_revision::text = ANY(` + kinds + `::text[])
     AND q.not_before < '9999-01-01 00:00:00+00'`
 }
 

@@ -80,7 +80,7 @@ const touchedTables = `touched AS MATERIALIZED (
   SELECT n.number, CASE WHEN strpos(n.name, '.') = 0 THEN pg_catalog.to_regclass(quote_ident(n.name))::oid ELSE (
     SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace s ON s.oid = c.relnamespace
     WHERE s.nspname = split_part(n.name, '.', 1)::name AND c.relname = split_part(n.name, '.', 2)::name
-  ) END AS oid FROM unnest($1::text[]) WITH ORDINALITY n(name, number)
+  ) END AS oid FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY n(name, number)
 )`
 
 // thisDatabase is the oid of the database of the connection.
@@ -140,8 +140,8 @@ func (s *Store) readVacuums(ctx context.Context, q store.HealthQuery, r *store.H
 // replicasQuery reads how far standbys are behind. One that has replayed all is not behind, though the server
 // still shows the delay that it measured last. Those who read WAL and do not replay it, base backups and
 // logical subscribers among them, are no standbys. A role without rights sees no columns but the pid.
-const replicasQuery = `SELECT coalesce(nullif(r.application_name, ''), 'of process ' || r.pid), r.state IS NULL,
-  CASE WHEN r.replay_lsn < w.lsn THEN coalesce(extract(epoch FROM r.replay_lag) * 1000, 0)::bigint ELSE 0 END,
+const replicasQuery = `SELECT coalesce(nullif(r.application_name, ''), 'of process ' || r.pid::text), r.state IS NULL,
+  CASE WHEN r.replay_lsn < w.lsn THEN coalesce(extract(epoch FROM r.replay_lag) * 1000.0, 0)::bigint ELSE 0 END,
   coalesce(greatest(pg_catalog.pg_wal_lsn_diff(w.lsn, r.replay_lsn), 0)::bigint, 0)
 FROM pg_catalog.pg_stat_replication r CROSS JOIN (SELECT pg_catalog.pg_current_wal_lsn() AS lsn OFFSET 0) w
 WHERE (r.state IS NULL OR r.state IN ('streaming', 'catchup') AND r.replay_lsn IS NOT NULL)
@@ -183,9 +183,9 @@ func (s *Store) readWAL(ctx context.Context, _ store.HealthQuery, r *store.Healt
 // blocks. A session that waits for a row waits for a transaction, and holds or waits for a lock on the tuple. A batch is
 // known by the lock on the table of tasks that it holds from its first statement. Everybody may read pg_locks.
 var lockWaitsQuery = `WITH RECURSIVE ` + touchedTables + `, waits AS MATERIALIZED (
-  SELECT l.pid, (extract(epoch FROM clock_timestamp() - min(l.waitstart)) * 1000)::bigint AS waited
+  SELECT l.pid, (extract(epoch FROM clock_timestamp() - min(l.waitstart)) * 1000.0)::bigint AS waited
   FROM pg_catalog.pg_locks l WHERE NOT l.granted AND l.pid IS NOT NULL
-  GROUP BY l.pid HAVING min(l.waitstart) < clock_timestamp() - $2::bigint * interval '1 millisecond'
+  GROUP BY l.pid HAVING min(l.waitstart) < clock_timestamp() - $2::bigint::float8 * interval '1 millisecond'
 ), waited AS MATERIALIZED (
   SELECT w.pid, l.relation AS oid FROM waits w JOIN pg_catalog.pg_locks l ON l.pid = w.pid
   WHERE l.locktype IN ('relation', 'tuple', 'extend', 'page') AND (NOT l.granted OR l.locktype = 'tuple') AND l.database = ` + thisDatabase + `
@@ -193,7 +193,7 @@ var lockWaitsQuery = `WITH RECURSIVE ` + touchedTables + `, waits AS MATERIALIZE
 SELECT t.number, max(w.waited) FROM touched t JOIN above a ON a.oid = t.oid JOIN waits w ON w.pid = a.pid GROUP BY t.number
 UNION ALL
 SELECT 0, max(w.waited) FROM waits w WHERE EXISTS (
-  SELECT FROM unnest(pg_catalog.pg_blocking_pids(w.pid)) b(pid) JOIN pg_catalog.pg_locks h ON h.pid = b.pid
+  SELECT FROM pg_catalog.unnest(pg_catalog.pg_blocking_pids(w.pid)) b(pid) JOIN pg_catalog.pg_locks h ON h.pid = b.pid
   WHERE h.locktype = 'relation' AND h.granted AND h.mode = 'RowShareLock' AND h.database = ` + thisDatabase + `
     AND h.relation = '{s}taskkit_queued_task'::regclass
 ) HAVING max(w.waited) IS NOT NULL

@@ -51,7 +51,7 @@ SELECT EXISTS (
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = u.queue AND ` + lifecycle.PostgresRank("q.") + ` = r.rank
       AND q.not_before <= statement_timestamp() AND ` + aboveCursor + `
-      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
+      AND nullif(q.execution_component_name || ' ' || q.codec_revision::text = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before LIMIT 1
   ) t WHERE ` + probed + `)`
 
@@ -64,7 +64,7 @@ SELECT DISTINCT t.owner_id, r.rank FROM (VALUES ` + rankRows(false) + `) r(place
     WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
       AND q.queue = u.queue AND ` + lifecycle.PostgresRank("q.") + ` = r.rank
       AND q.not_before <= statement_timestamp() AND ` + aboveCursor + `
-      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
+      AND nullif(q.execution_component_name || ' ' || q.codec_revision::text = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
     ORDER BY q.not_before LIMIT ` + strconv.Itoa(store.WaitingMax) + `
   ) t WHERE ` + probed
 

@@ -75,7 +75,7 @@ func (b *Base) PausedQueues(ctx context.Context) (found []store.QueuePause, err 
 // taskkit_in_flight are repeated, since SQLite does not conclude them.
 func (b *Base) QueueCounts(ctx context.Context) (found []store.QueueCounts, err error) {
 	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT queue, CAST(sum(waiting) AS bigint), CAST(sum(due) AS bigint), CAST(sum(running) AS bigint), min(oldest), {now} FROM (
-  SELECT queue, count(*) AS waiting, count(CASE WHEN not_before <= {now} THEN 1 END) AS due, 0 AS running,
+  SELECT queue, count(*) AS waiting, count(*) FILTER (WHERE not_before <= {now}) AS due, 0 AS running,
     min(CASE WHEN not_before <= {now} THEN not_before END) AS oldest
   FROM {s}taskkit_queued_task WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' GROUP BY queue
   UNION ALL

@@ -55,7 +55,7 @@ const (
 
 // withResult adds these columns to an ent query. A task that is not completed costs no lookup.
 func (b *Base) withResult() predicate.QueuedTask {
-	expiry := "CAST(extract(epoch FROM r.expiry_date) * 1000 AS bigint)"
+	expiry := "CAST(extract(epoch FROM r.expiry_date) * 1000.0 AS bigint)"
 	if b.Dialect() == dialect.SQLite {
 		expiry = "CAST(round((julianday(r.expiry_date) - 2440587.5) * 86400000) AS integer)"
 	}
@@ -81,7 +81,7 @@ func (b *Base) withChildren() predicate.QueuedTask {
 func (b *Base) isPreview() predicate.QueuedTask {
 	return func(s *entsql.Selector) {
 		s.Where(entsql.ExprP("EXISTS (SELECT 1 FROM " + b.SQL("{s}taskkit_task_plan p WHERE p.task_id = ") + s.C(queuedtask.FieldID) +
-			" AND CAST(p.options ->> 'preview' AS text) IN ('true', '1'))"))
+			" AND CAST(p.options ->> CAST('preview' AS text) AS text) IN ('true', '1'))"))
 	}
 }
 
@@ -286,7 +286,7 @@ func (b *Base) Fetch(ctx context.Context, id uuid.UUID) (json.RawMessage, int, e
 		return nil, 0, err
 	}
 	if r.FetchedDate == nil {
-		expiry := "{now} + keep_fetched_ms * interval '1 millisecond'"
+		expiry := "{now} + keep_fetched_ms::float8 * interval '1 millisecond'"
 		if b.Dialect() == dialect.SQLite {
 			expiry = "strftime('%Y-%m-%d %H:%M:%f', 'now', printf('+%.3f seconds', keep_fetched_ms / 1000.0))"
 		}

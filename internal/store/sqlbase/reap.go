@@ -124,7 +124,7 @@ func (t Statements) silent() string {
 	if t.dialect == dialect.SQLite {
 		return "(julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms"
 	}
-	return "p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms * interval '1 millisecond'"
+	return "p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms::float8 * interval '1 millisecond'"
 }
 
 // known is the condition that a live process would claim task q.
@@ -139,8 +139,8 @@ func (t Statements) knownBy(and string) string {
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue))`
 	}
 	return t.SQL(`EXISTS (SELECT FROM {s}taskkit_task_process p
-  WHERE p.ended_date IS NULL ` + and + `AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
-    AND p.queues::jsonb @> to_jsonb(q.queue))`)
+  WHERE p.ended_date IS NULL ` + and + `AND p.kinds::jsonb -> q.execution_component_name @> pg_catalog.to_jsonb(q.codec_revision)
+    AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue))`)
 }
 
 // release does what the reaper does first, in the caller's transaction: it declares silent processes dead, and releases all lost tasks.

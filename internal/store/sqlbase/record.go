@@ -104,7 +104,7 @@ var (
 		},
 		"INSERT INTO {s}" + resultColumns + `
 SELECT id::uuid, task_id::uuid, result::json, codec_revision, CASE WHEN fetched >= 0 THEN fetched END,
-  CASE WHEN unfetched >= 0 THEN clock_timestamp() + unfetched * interval '1 millisecond' END
+  CASE WHEN unfetched >= 0 THEN clock_timestamp() + unfetched::float8 * interval '1 millisecond' END
 FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) AS r(id, task_id, result, codec_revision, fetched, unfetched)` +
 			resultAgain,
 		"INSERT INTO " + resultColumns + ` VALUES ($1, $2, $3, $4, CASE WHEN $5 >= 0 THEN $5 END,
@@ -116,7 +116,7 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::
 			sqlrows.Text("task", func(a *secretsRow) string { return a.task }),
 			sqlrows.Text("secrets", func(a *secretsRow) string { return a.secrets }),
 		},
-		`UPDATE {s}taskkit_queued_task q SET secrets = concat_ws(chr(10), q.secrets, a.secrets)
+		`UPDATE {s}taskkit_queued_task q SET secrets = pg_catalog.concat_ws(chr(10), q.secrets, a.secrets)
 FROM unnest($1::text[], $2::text[]) AS a(task, secrets) WHERE q.id = a.task::uuid`,
 		"UPDATE taskkit_queued_task SET secrets = coalesce(secrets || char(10), '') || $2 WHERE id = $1",
 	}

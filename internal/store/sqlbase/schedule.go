@@ -167,7 +167,7 @@ func (b *Base) DueSchedules(ctx context.Context, p store.DueSchedules) (found st
 	}
 	found.Next = -1
 	_, err = sqlrows.Query(ctx, b.q, b.Fixed("SELECT "+scheduleColumns+", due_date, {now} FROM {s}taskkit_schedule\n"+
-		"WHERE due_date IS NOT NULL AND execution_component_name || ':' || codec_revision "+b.anyText("$1")+
+		"WHERE due_date IS NOT NULL AND execution_component_name || ':' || CAST(codec_revision AS text) "+b.anyText("$1")+
 		"\nORDER BY due_date, id LIMIT $2 OFFSET $3"), []any{b.textsArg(kinds), int64(p.Limit), int64(p.Skip)},
 		func(rows *sql.Rows) error {
 			var (

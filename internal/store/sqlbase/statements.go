@@ -76,7 +76,7 @@ func (t Statements) ago(param string) string {
 	if t.dialect == dialect.SQLite {
 		return "strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', " + param + " / 1000.0))"
 	}
-	return "clock_timestamp() - " + param + "::bigint * interval '1 millisecond'"
+	return "clock_timestamp() - " + param + "::bigint::float8 * interval '1 millisecond'"
 }
 
 // skipLocked locks the rows of a subquery and skips those that others have

@@ -94,7 +94,7 @@ func (t Statements) served() string {
 	if t.dialect == dialect.SQLite {
 		return `EXISTS (SELECT 1 FROM taskkit_task_process p, json_each(p.queues) u WHERE p.ended_date IS NULL AND NOT p.safe_mode AND u.value = q.queue)`
 	}
-	return t.SQL(`EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.ended_date IS NULL AND NOT p.safe_mode AND p.queues::jsonb @> to_jsonb(q.queue))`)
+	return t.SQL(`EXISTS (SELECT FROM {s}taskkit_task_process p WHERE p.ended_date IS NULL AND NOT p.safe_mode AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue))`)
 }
 
 // EndUnknownKinds implements [store.Upkeep]. The two steps are the steps of a worker that claims a

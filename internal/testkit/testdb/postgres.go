@@ -49,6 +49,19 @@ func OwnServer(tb testing.TB) *cluster.Server {
 	return server
 }
 
+// OwnDatabase creates a database on the server of the tests and returns its address, for [On]. It is dropped at the end of the test.
+func OwnDatabase(tb testing.TB) *cluster.Server {
+	tb.Helper()
+	server, err := postgresServer()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	name := unique()
+	admin(tb, server.DSN, "CREATE DATABASE "+name)
+	tb.Cleanup(func() { admin(tb, server.DSN, "DROP DATABASE "+name+" WITH (FORCE)") })
+	return &cluster.Server{DSN: with(tb, server.DSN, name, nil)}
+}
+
 // On is [Postgres] on a server of the test's own, which must answer again when the
 // test ends.
 func On(tb testing.TB, server *cluster.Server, opts ...Option) *DB {
@@ -62,7 +75,7 @@ func On(tb testing.TB, server *cluster.Server, opts ...Option) *DB {
 	})
 	o := apply(opts)
 	dsn := with(tb, server.DSN, "", map[string]string{
-		"search_path":             name,
+		"search_path":             name + o.path,
 		"application_name":        name,
 		"default_query_exec_mode": o.execMode,
 	})

@@ -48,6 +48,7 @@ type options struct {
 	maxConns int
 	unsynced bool
 	dir      string
+	path     string // after the test's own schema
 }
 
 // sqliteFile is the name of an SQLite database in its directory.
@@ -69,6 +70,11 @@ func ExecMode(mode string) Option {
 // MaxConns bounds the pool of the handle. Defaults to 16.
 func MaxConns(n int) Option {
 	return func(o *options) { o.maxConns = n }
+}
+
+// And adds a schema to the search_path, after the test's own. PgBouncer and SQLite ignore it.
+func And(schema string) Option {
+	return func(o *options) { o.path += "," + schema }
 }
 
 // Unsynced lets SQLite not wait for the disk, for a test that makes so many

@@ -16,7 +16,7 @@ UPDATE "taskkit".taskkit_queued_task q SET
         AND w.reason <> 'waits for its children to end' THEN clock_timestamp()
     WHEN w.due <> '' THEN w.due::timestamptz
     WHEN w.delay < 0 THEN q.not_before
-    ELSE clock_timestamp() + w.delay * interval '1 millisecond' END,
+    ELSE clock_timestamp() + w.delay::float8 * interval '1 millisecond' END,
   stalled = q.stalled AND (w.status = 'EXECUTING' OR w.checkpoint = 0 AND w.attempts < q.attempts)
     OR w.status = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
   waiting_reason = CASE WHEN w.status = 'QUEUED' THEN nullif(w.reason, '') END,
@@ -61,7 +61,7 @@ UPDATE "taskkit".taskkit_queued_task q SET
         AND $9::text <> 'waits for its children to end' THEN clock_timestamp()
     WHEN $8::text <> '' THEN $8::text::timestamptz
     WHEN $7::bigint < 0 THEN q.not_before
-    ELSE clock_timestamp() + $7::bigint * interval '1 millisecond' END,
+    ELSE clock_timestamp() + $7::bigint::float8 * interval '1 millisecond' END,
   stalled = q.stalled AND ('COMPLETED'::text = 'EXECUTING' OR 1::bigint = 0 AND $5::bigint < q.attempts)
     OR 'COMPLETED'::text = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
   waiting_reason = CASE WHEN 'COMPLETED'::text = 'QUEUED' THEN nullif($9::text, '') END,
@@ -100,14 +100,14 @@ ON CONFLICT (task_id, item) DO UPDATE SET outcome = excluded.outcome, code = exc
 
 INSERT INTO "taskkit".taskkit_task_result (id, task_id, result, codec_revision, keep_fetched_ms, expiry_date)
 SELECT id::uuid, task_id::uuid, result::json, codec_revision, CASE WHEN fetched >= 0 THEN fetched END,
-  CASE WHEN unfetched >= 0 THEN clock_timestamp() + unfetched * interval '1 millisecond' END
+  CASE WHEN unfetched >= 0 THEN clock_timestamp() + unfetched::float8 * interval '1 millisecond' END
 FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[]) AS r(id, task_id,
     result, codec_revision, fetched, unfetched)
 ON CONFLICT (task_id) DO UPDATE SET result = excluded.result, codec_revision = excluded.codec_revision,
     finished_date = excluded.finished_date, fetched_date = NULL, keep_fetched_ms = excluded.keep_fetched_ms,
     expiry_date = excluded.expiry_date;
 
-UPDATE "taskkit".taskkit_queued_task q SET secrets = concat_ws(chr(10), q.secrets, a.secrets)
+UPDATE "taskkit".taskkit_queued_task q SET secrets = pg_catalog.concat_ws(chr(10), q.secrets, a.secrets)
 FROM unnest($1::text[], $2::text[]) AS a(task, secrets) WHERE q.id = a.task::uuid;
 
 UPDATE "taskkit".taskkit_task_plan p SET report = r.report::json

@@ -13,7 +13,7 @@ UPDATE "taskkit".taskkit_queued_task q SET
         AND $10::text <> 'waits for its children to end' THEN clock_timestamp()
     WHEN $9::text <> '' THEN $9::text::timestamptz
     WHEN $8::bigint < 0 THEN q.not_before
-    ELSE clock_timestamp() + $8::bigint * interval '1 millisecond' END,
+    ELSE clock_timestamp() + $8::bigint::float8 * interval '1 millisecond' END,
   stalled = q.stalled AND ('COMPLETED'::text = 'EXECUTING' OR 0::bigint = 0 AND $6::bigint < q.attempts)
     OR 'COMPLETED'::text = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
   waiting_reason = CASE WHEN 'COMPLETED'::text = 'QUEUED' THEN nullif($10::text, '') END,
@@ -55,7 +55,7 @@ UPDATE "taskkit".taskkit_queued_task q SET
         AND $10::text <> 'waits for its children to end' THEN clock_timestamp()
     WHEN $9::text <> '' THEN $9::text::timestamptz
     WHEN $8::bigint < 0 THEN q.not_before
-    ELSE clock_timestamp() + $8::bigint * interval '1 millisecond' END,
+    ELSE clock_timestamp() + $8::bigint::float8 * interval '1 millisecond' END,
   stalled = q.stalled AND ('COMPLETED'::text = 'EXECUTING' OR 0::bigint = 0 AND $6::bigint < q.attempts)
     OR 'COMPLETED'::text = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
   waiting_reason = CASE WHEN 'COMPLETED'::text = 'QUEUED' THEN nullif($10::text, '') END,

@@ -14,7 +14,7 @@ WITH began AS MATERIALIZED (SELECT pg_stat_get_xact_tuples_returned('"taskkit".t
           4) END >= 9
     ORDER BY q.priority + 4 * CASE WHEN q.stalled THEN 0 ELSE LEAST(q.attempts + 1,
         4) END LIMIT 1) END AS tried
-  FROM unnest((SELECT $2::text[])) u(queue) WHERE u.queue <> ALL (ARRAY(SELECT name FROM closed))
+  FROM pg_catalog.unnest((SELECT $2::text[])) u(queue) WHERE u.queue <> ALL (ARRAY(SELECT name FROM closed))
       AND (SELECT read FROM began) >= 0
 ), ranks AS MATERIALIZED (
   SELECT r.rank, u.queue, coalesce(f.due, '-infinity') AS due, coalesce(f.id,
@@ -34,7 +34,7 @@ WITH began AS MATERIALIZED (SELECT pg_stat_get_xact_tuples_returned('"taskkit".t
       AND q.queue = r.queue AND q.priority + 4 * CASE WHEN q.stalled THEN 0 ELSE LEAST(q.attempts + 1,
           4) END = r.rank
       AND q.not_before <= statement_timestamp() AND (q.not_before, q.id) >= (r.due, r.id)
-      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $3::text[])::text[]),
+      AND nullif(q.execution_component_name || ' ' || q.codec_revision::text = ANY((SELECT $3::text[])::text[]),
           false) IS NOT NULL
     ORDER BY q.not_before, q.id LIMIT (SELECT $4::bigint) FOR UPDATE SKIP LOCKED
   ) t
@@ -55,10 +55,10 @@ WITH began AS MATERIALIZED (SELECT pg_stat_get_xact_tuples_returned('"taskkit".t
         q.items_skipped,
     q.created_date, coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
 ), next AS (
-  SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000)::bigint,
+  SELECT coalesce(ceil(extract(epoch FROM min(t.not_before) - statement_timestamp()) * 1000.0)::bigint,
       -1) AS wait,
     EXISTS (SELECT FROM closed WHERE name = ANY ((SELECT $2::text[])::text[])) AS paused,
-    (extract(epoch FROM statement_timestamp()) * 1000000)::bigint AS at,
+    (extract(epoch FROM statement_timestamp()) * 1000000.0)::bigint AS at,
         pg_stat_get_xact_tuples_returned('"taskkit".taskkit_claim'::regclass) - (SELECT read FROM began) AS read
   FROM ranks r CROSS JOIN LATERAL (
     SELECT q.not_before FROM "taskkit".taskkit_queued_task q

@@ -4,7 +4,7 @@ WITH picked AS MATERIALIZED (
   SELECT q.id, 1 AS rank FROM "taskkit".taskkit_queued_task q
   WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
     AND q.workflow_status || '' = 'QUEUED' AND q.queue || '' = ANY ($2::text[])
-    AND q.execution_component_name || ' ' || q.codec_revision = ANY($3::text[])
+    AND q.execution_component_name || ' ' || q.codec_revision::text = ANY($3::text[])
     AND q.not_before < '9999-01-01 00:00:00+00'
     AND EXISTS (SELECT FROM "taskkit".taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
   ORDER BY q.control, q.id LIMIT $4::bigint FOR UPDATE SKIP LOCKED

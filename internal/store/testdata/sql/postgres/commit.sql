@@ -25,7 +25,7 @@ UPDATE "taskkit".taskkit_queued_task q SET
         AND $9::text <> 'waits for its children to end' THEN clock_timestamp()
     WHEN $8::text <> '' THEN $8::text::timestamptz
     WHEN $7::bigint < 0 THEN q.not_before
-    ELSE clock_timestamp() + $7::bigint * interval '1 millisecond' END,
+    ELSE clock_timestamp() + $7::bigint::float8 * interval '1 millisecond' END,
   stalled = q.stalled AND ('EXECUTING'::text = 'EXECUTING' OR 1::bigint = 0 AND $5::bigint < q.attempts)
     OR 'EXECUTING'::text = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
   waiting_reason = CASE WHEN 'EXECUTING'::text = 'QUEUED' THEN nullif($9::text, '') END,

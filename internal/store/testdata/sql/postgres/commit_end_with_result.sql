@@ -25,7 +25,7 @@ UPDATE "taskkit".taskkit_queued_task q SET
         AND $9::text <> 'waits for its children to end' THEN clock_timestamp()
     WHEN $8::text <> '' THEN $8::text::timestamptz
     WHEN $7::bigint < 0 THEN q.not_before
-    ELSE clock_timestamp() + $7::bigint * interval '1 millisecond' END,
+    ELSE clock_timestamp() + $7::bigint::float8 * interval '1 millisecond' END,
   stalled = q.stalled AND ('COMPLETED'::text = 'EXECUTING' OR 1::bigint = 0 AND $5::bigint < q.attempts)
     OR 'COMPLETED'::text = 'QUEUED' AND q.control IN ('STOP', 'DELETE'),
   waiting_reason = CASE WHEN 'COMPLETED'::text = 'QUEUED' THEN nullif($9::text, '') END,
@@ -55,7 +55,7 @@ RETURNING 0::bigint, q.control
 ), recorded AS (
 INSERT INTO "taskkit".taskkit_task_result (id, task_id, result, codec_revision, keep_fetched_ms, expiry_date)
 SELECT id::uuid, task_id::uuid, result::json, codec_revision, CASE WHEN fetched >= 0 THEN fetched END,
-  CASE WHEN unfetched >= 0 THEN clock_timestamp() + unfetched * interval '1 millisecond' END
+  CASE WHEN unfetched >= 0 THEN clock_timestamp() + unfetched::float8 * interval '1 millisecond' END
 FROM unnest($19::text[], $20::text[], $21::text[], $22::bigint[], $23::bigint[], $24::bigint[]) AS r(id,
     task_id, result, codec_revision, fetched, unfetched)
 WHERE EXISTS (SELECT FROM applied)

@@ -6,5 +6,5 @@ FROM "taskkit".taskkit_queued_task WHERE workflow_status IN ('ERROR', 'FAILURE')
   AND execution_component_name = ANY($1::text[])
   AND queue = $2
   AND split_part(coalesce(workflow_status_desc, ''), ': ', 1) = $3
-  AND workflow_stopped_date < clock_timestamp() - $4::bigint * interval '1 millisecond'
+  AND workflow_stopped_date < clock_timestamp() - $4::bigint::float8 * interval '1 millisecond'
 GROUP BY 1, 2 ORDER BY 1, 2;

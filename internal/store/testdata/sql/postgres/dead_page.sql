@@ -27,7 +27,7 @@ SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."ow
     "taskkit"."taskkit_queued_task"."traceparent", "taskkit"."taskkit_queued_task"."targets_field",
     clock_timestamp() AS "database_now",
     CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CAST(extract(epoch
-FROM r.expiry_date) * 1000 AS bigint)
+FROM r.expiry_date) * 1000.0 AS bigint)
 FROM "taskkit".taskkit_task_result r
 WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"), 0) ELSE 0 END AS "result_expiry",
     CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CASE WHEN r.result IS NULL THEN 1 ELSE 0 END
@@ -41,6 +41,6 @@ LIMIT 1 OFFSET 0) THEN 1 ELSE 0 END AS bigint) AS "has_children"
 FROM "taskkit"."taskkit_queued_task"
 WHERE ("taskkit"."taskkit_queued_task"."workflow_status" IN ($1, $2)
     AND split_part(coalesce("taskkit"."taskkit_queued_task"."workflow_status_desc", ''), ': ', 1) = $3)
-    AND "taskkit"."taskkit_queued_task"."workflow_stopped_date" < clock_timestamp() - $4::bigint * interval '1 millisecond'
+    AND "taskkit"."taskkit_queued_task"."workflow_stopped_date" < clock_timestamp() - $4::bigint::float8 * interval '1 millisecond'
 ORDER BY "taskkit"."taskkit_queued_task"."id" DESC
 LIMIT 10;

@@ -9,13 +9,15 @@ WITH picked AS MATERIALIZED (
     ON k.execution_component_name = q.execution_component_name AND k.codec_revision = q.codec_revision
         AND k.queue = q.queue
   WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE' AND q.control = ''
-    AND k.first_seen_date < clock_timestamp() - $2::bigint * interval '1 millisecond'
-        AND q.not_before < clock_timestamp() - $2::bigint * interval '1 millisecond'
-        AND k.last_seen_date > clock_timestamp() - $3::bigint * interval '1 millisecond'
+    AND k.first_seen_date < clock_timestamp() - $2::bigint::float8 * interval '1 millisecond'
+        AND q.not_before < clock_timestamp() - $2::bigint::float8 * interval '1 millisecond'
+        AND k.last_seen_date > clock_timestamp() - $3::bigint::float8 * interval '1 millisecond'
     AND EXISTS (SELECT FROM "taskkit".taskkit_task_process p WHERE p.ended_date IS NULL AND NOT p.safe_mode
-        AND p.queues::jsonb @> to_jsonb(q.queue)) AND NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
-  WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
-    AND p.queues::jsonb @> to_jsonb(q.queue))
+        AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue))
+        AND NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
+  WHERE p.ended_date IS NULL
+      AND p.kinds::jsonb -> q.execution_component_name @> pg_catalog.to_jsonb(q.codec_revision)
+    AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue))
         AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
         AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
         'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',

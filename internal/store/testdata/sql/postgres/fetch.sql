@@ -9,5 +9,5 @@ WHERE "taskkit"."taskkit_task_result"."task_id" = $1
 LIMIT 2;
 
 UPDATE "taskkit".taskkit_task_result SET fetched_date = clock_timestamp(),
-  expiry_date = CASE WHEN keep_fetched_ms IS NOT NULL THEN clock_timestamp() + keep_fetched_ms * interval '1 millisecond' END WHERE task_id = $1
+  expiry_date = CASE WHEN keep_fetched_ms IS NOT NULL THEN clock_timestamp() + keep_fetched_ms::float8 * interval '1 millisecond' END WHERE task_id = $1
       AND fetched_date IS NULL;

@@ -3,5 +3,5 @@
 SELECT id, version, started_date, last_heartbeat_date, dead_after_ms, kinds, queues, slots, busy, draining,
     safe_mode,
   ended_date, coalesce(ended_reason, ''), presence_lock IS NOT NULL, found_alive_date, clock_timestamp()
-FROM "taskkit".taskkit_task_process WHERE ended_date IS NULL OR ended_date > clock_timestamp() - $1::bigint * interval '1 millisecond'
+FROM "taskkit".taskkit_task_process WHERE ended_date IS NULL OR ended_date > clock_timestamp() - $1::bigint::float8 * interval '1 millisecond'
 ORDER BY CASE WHEN ended_date IS NULL THEN 0 ELSE 1 END, started_date DESC, id;

@@ -5,7 +5,7 @@ BEGIN;
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
 INSERT INTO "taskkit".taskkit_event_prune (id, before_date)
-VALUES ($1, clock_timestamp() - $2::bigint * interval '1 millisecond');
+VALUES ($1, clock_timestamp() - $2::bigint::float8 * interval '1 millisecond');
 
 WITH old AS MATERIALIZED (
   SELECT id FROM "taskkit".taskkit_task_event

@@ -2,7 +2,7 @@
 
 SELECT queue, CAST(sum(waiting) AS bigint), CAST(sum(due) AS bigint), CAST(sum(running) AS bigint),
     min(oldest), clock_timestamp() FROM (
-  SELECT queue, count(*) AS waiting, count(CASE WHEN not_before <= clock_timestamp() THEN 1 END) AS due,
+  SELECT queue, count(*) AS waiting, count(*) FILTER (WHERE not_before <= clock_timestamp()) AS due,
       0 AS running,
     min(CASE WHEN not_before <= clock_timestamp() THEN not_before END) AS oldest
   FROM "taskkit".taskkit_queued_task WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' GROUP BY queue

@@ -5,7 +5,7 @@ WITH RECURSIVE touched AS MATERIALIZED (
       '.') = 0 THEN pg_catalog.to_regclass(quote_ident(n.name))::oid ELSE (
     SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace s ON s.oid = c.relnamespace
     WHERE s.nspname = split_part(n.name, '.', 1)::name AND c.relname = split_part(n.name, '.', 2)::name
-  ) END AS oid FROM unnest($1::text[]) WITH ORDINALITY n(name, number)
+  ) END AS oid FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY n(name, number)
 ), work AS MATERIALIZED (
   SELECT v.pid, r.oid, v.command, v.phase, v.percent FROM (
     SELECT pid, datname, relid, 'VACUUM' AS command, phase, (heap_blks_scanned * 100 / nullif(heap_blks_total,
@@ -44,8 +44,9 @@ LEFT JOIN work w ON w.pid = a.pid
 LEFT JOIN pg_catalog.pg_stat_activity s ON s.pid = w.pid
 ORDER BY t.number, w.pid;
 
-SELECT coalesce(nullif(r.application_name, ''), 'of process ' || r.pid), r.state IS NULL,
-  CASE WHEN r.replay_lsn < w.lsn THEN coalesce(extract(epoch FROM r.replay_lag) * 1000, 0)::bigint ELSE 0 END,
+SELECT coalesce(nullif(r.application_name, ''), 'of process ' || r.pid::text), r.state IS NULL,
+  CASE WHEN r.replay_lsn < w.lsn THEN coalesce(extract(epoch FROM r.replay_lag) * 1000.0,
+      0)::bigint ELSE 0 END,
   coalesce(greatest(pg_catalog.pg_wal_lsn_diff(w.lsn, r.replay_lsn), 0)::bigint, 0)
 FROM pg_catalog.pg_stat_replication r CROSS JOIN (SELECT pg_catalog.pg_current_wal_lsn() AS lsn OFFSET 0) w
 WHERE (r.state IS NULL OR r.state IN ('streaming', 'catchup') AND r.replay_lsn IS NOT NULL)
@@ -60,11 +61,11 @@ WITH RECURSIVE touched AS MATERIALIZED (
       '.') = 0 THEN pg_catalog.to_regclass(quote_ident(n.name))::oid ELSE (
     SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace s ON s.oid = c.relnamespace
     WHERE s.nspname = split_part(n.name, '.', 1)::name AND c.relname = split_part(n.name, '.', 2)::name
-  ) END AS oid FROM unnest($1::text[]) WITH ORDINALITY n(name, number)
+  ) END AS oid FROM pg_catalog.unnest($1::text[]) WITH ORDINALITY n(name, number)
 ), waits AS MATERIALIZED (
-  SELECT l.pid, (extract(epoch FROM clock_timestamp() - min(l.waitstart)) * 1000)::bigint AS waited
+  SELECT l.pid, (extract(epoch FROM clock_timestamp() - min(l.waitstart)) * 1000.0)::bigint AS waited
   FROM pg_catalog.pg_locks l WHERE NOT l.granted AND l.pid IS NOT NULL
-  GROUP BY l.pid HAVING min(l.waitstart) < clock_timestamp() - $2::bigint * interval '1 millisecond'
+  GROUP BY l.pid HAVING min(l.waitstart) < clock_timestamp() - $2::bigint::float8 * interval '1 millisecond'
 ), waited AS MATERIALIZED (
   SELECT w.pid, l.relation AS oid FROM waits w JOIN pg_catalog.pg_locks l ON l.pid = w.pid
   WHERE l.locktype IN ('relation', 'tuple', 'extend', 'page') AND (NOT l.granted OR l.locktype = 'tuple')
@@ -85,7 +86,7 @@ SELECT t.number,
     max(w.waited) FROM touched t JOIN above a ON a.oid = t.oid JOIN waits w ON w.pid = a.pid GROUP BY t.number
 UNION ALL
 SELECT 0, max(w.waited) FROM waits w WHERE EXISTS (
-  SELECT FROM unnest(pg_catalog.pg_blocking_pids(w.pid)) b(pid) JOIN pg_catalog.pg_locks h ON h.pid = b.pid
+  SELECT FROM pg_catalog.unnest(pg_catalog.pg_blocking_pids(w.pid)) b(pid) JOIN pg_catalog.pg_locks h ON h.pid = b.pid
   WHERE h.locktype = 'relation' AND h.granted AND h.mode = 'RowShareLock'
       AND h.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())
     AND h.relation = '"taskkit".taskkit_queued_task'::regclass

@@ -7,7 +7,7 @@ WITH held AS MATERIALIZED (
 )
 SELECT p.id, coalesce(p.presence_lock, 0), NOT EXISTS (SELECT 1 FROM held WHERE held.lock = p.presence_lock),
     p.absent_date IS NOT NULL,
-    coalesce(p.absent_date < clock_timestamp() - $1::bigint * interval '1 millisecond', false),
+    coalesce(p.absent_date < clock_timestamp() - $1::bigint::float8 * interval '1 millisecond', false),
     clock_timestamp()
 FROM "taskkit".taskkit_task_process p WHERE p.ended_date IS NULL ORDER BY p.id;
 

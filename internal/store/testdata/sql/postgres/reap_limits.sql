@@ -6,10 +6,10 @@ SET LOCAL idle_in_transaction_session_timeout = '5s';
 
 WITH gone AS MATERIALIZED (
   SELECT p.id,
-      CASE WHEN p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms * interval '1 millisecond' THEN 'silent for longer than it said it may be' ELSE 'its presence lock was free' END AS reason FROM "taskkit".taskkit_task_process p
+      CASE WHEN p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms::float8 * interval '1 millisecond' THEN 'silent for longer than it said it may be' ELSE 'its presence lock was free' END AS reason FROM "taskkit".taskkit_task_process p
   WHERE p.ended_date IS NULL
-      AND (p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms * interval '1 millisecond' OR p.presence_lock = ANY($1::text[]::bigint[])
-      AND p.absent_date < clock_timestamp() - $2::bigint * interval '1 millisecond') ORDER BY p.id FOR UPDATE SKIP LOCKED
+      AND (p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms::float8 * interval '1 millisecond' OR p.presence_lock = ANY($1::text[]::bigint[])
+      AND p.absent_date < clock_timestamp() - $2::bigint::float8 * interval '1 millisecond') ORDER BY p.id FOR UPDATE SKIP LOCKED
 )
 UPDATE "taskkit".taskkit_task_process SET ended_date = clock_timestamp(),
     ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id), busy = 0
@@ -37,8 +37,8 @@ WITH asked AS MATERIALIZED (
     OR q.workflow_status || '' = 'QUEUED'
         AND (q.fence = 0 OR NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
   WHERE p.ended_date IS NULL AND NOT p.safe_mode
-      AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
-    AND p.queues::jsonb @> to_jsonb(q.queue))))
+      AND p.kinds::jsonb -> q.execution_component_name @> pg_catalog.to_jsonb(q.codec_revision)
+    AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue))))
         AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
         AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
         'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
@@ -52,8 +52,8 @@ WITH asked AS MATERIALIZED (
   WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
     AND q.control = 'STOP' AND (q.fence = 0 OR NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
   WHERE p.ended_date IS NULL AND NOT p.safe_mode
-      AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
-    AND p.queues::jsonb @> to_jsonb(q.queue)))
+      AND p.kinds::jsonb -> q.execution_component_name @> pg_catalog.to_jsonb(q.codec_revision)
+    AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue)))
         AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
         AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
         'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
@@ -100,7 +100,7 @@ FROM "taskkit".taskkit_task_limit l LEFT JOIN "taskkit".taskkit_queued_task q ON
 WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3;
 
 SELECT k.limit_key FROM "taskkit".taskkit_limit k WHERE k.at_most IS NULL
-    AND k.modified_date < clock_timestamp() - $1::bigint * interval '1 millisecond'
+    AND k.modified_date < clock_timestamp() - $1::bigint::float8 * interval '1 millisecond'
   AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_limit l JOIN "taskkit".taskkit_queued_task q ON q.id = l.task_id
       AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
     WHERE l.limit_key = k.limit_key) LIMIT $2;

@@ -10,7 +10,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING;
 DELETE FROM "taskkit".taskkit_task_process WHERE ended_date < clock_timestamp() - interval '7 days';
 
 DELETE FROM "taskkit".taskkit_unknown_kind AS q WHERE EXISTS (SELECT FROM "taskkit".taskkit_task_process p
-  WHERE p.ended_date IS NULL AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
-    AND p.queues::jsonb @> to_jsonb(q.queue));
+  WHERE p.ended_date IS NULL
+      AND p.kinds::jsonb -> q.execution_component_name @> pg_catalog.to_jsonb(q.codec_revision)
+    AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue));
 
 COMMIT;

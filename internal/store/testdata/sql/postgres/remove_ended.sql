@@ -11,7 +11,7 @@ SET LOCAL idle_in_transaction_session_timeout = '5s';
 DELETE FROM "taskkit".taskkit_queued_task WHERE id IN (
   SELECT id FROM "taskkit".taskkit_queued_task q WHERE id = ANY($1::text[]::uuid[])
       AND workflow_status IN ('COMPLETED', 'ERROR', 'FAILURE')
-      AND workflow_stopped_date < clock_timestamp() - $2::bigint * interval '1 millisecond'
+      AND workflow_stopped_date < clock_timestamp() - $2::bigint::float8 * interval '1 millisecond'
   AND (parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task p WHERE p.id = q.parent_id
       AND p.workflow_status <> 'COMPLETED')) FOR UPDATE SKIP LOCKED) RETURNING id;
 

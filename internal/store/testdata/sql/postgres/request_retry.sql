@@ -12,11 +12,11 @@ SELECT workflow_status, control, coalesce(control_reason, ''), fence, execution_
 
 SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
   WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL
-      AND NOT (p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms * interval '1 millisecond')),
+      AND NOT (p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms::float8 * interval '1 millisecond')),
       EXISTS (SELECT FROM "taskkit".taskkit_task_process p
   WHERE p.ended_date IS NULL AND NOT p.safe_mode
-      AND p.kinds::jsonb -> q.execution_component_name @> to_jsonb(q.codec_revision)
-    AND p.queues::jsonb @> to_jsonb(q.queue)),
+      AND p.kinds::jsonb -> q.execution_component_name @> pg_catalog.to_jsonb(q.codec_revision)
+    AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue)),
   (SELECT c.id FROM "taskkit".taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
       AND c.idempotency_key = $2),
   (SELECT p.options FROM "taskkit".taskkit_task_plan p WHERE p.task_id = q.id),
@@ -88,7 +88,7 @@ SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."ow
     "taskkit"."taskkit_queued_task"."follows_id", "taskkit"."taskkit_queued_task"."traceparent",
     "taskkit"."taskkit_queued_task"."targets_field", clock_timestamp() AS "database_now",
     CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CAST(extract(epoch
-FROM r.expiry_date) * 1000 AS bigint)
+FROM r.expiry_date) * 1000.0 AS bigint)
 FROM "taskkit".taskkit_task_result r
 WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"), 0) ELSE 0 END AS "result_expiry",
     CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CASE WHEN r.result IS NULL THEN 1 ELSE 0 END

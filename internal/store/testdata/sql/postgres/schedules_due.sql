@@ -6,5 +6,6 @@ SELECT id, version, name, execution_component_name, execution_spec, codec_revisi
       triggered_by, trigger_reason,
   last_date, last_wall, last_task_id, last_error, last_error_date, modified_by, created_by, created_date,
       modified_date, due_date, clock_timestamp() FROM "taskkit".taskkit_schedule
-WHERE due_date IS NOT NULL AND execution_component_name || ':' || codec_revision = ANY($1::text[])
+WHERE due_date IS NOT NULL
+    AND execution_component_name || ':' || CAST(codec_revision AS text) = ANY($1::text[])
 ORDER BY due_date, id LIMIT $2 OFFSET $3;

@@ -27,7 +27,7 @@ SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."ow
     "taskkit"."taskkit_queued_task"."follows_id", "taskkit"."taskkit_queued_task"."traceparent",
     "taskkit"."taskkit_queued_task"."targets_field", clock_timestamp() AS "database_now",
     CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CAST(extract(epoch
-FROM r.expiry_date) * 1000 AS bigint)
+FROM r.expiry_date) * 1000.0 AS bigint)
 FROM "taskkit".taskkit_task_result r
 WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"), 0) ELSE 0 END AS "result_expiry",
     CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CASE WHEN r.result IS NULL THEN 1 ELSE 0 END

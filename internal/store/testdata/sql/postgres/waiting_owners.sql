@@ -13,7 +13,8 @@ WITH closed AS MATERIALIZED (SELECT name FROM "taskkit".taskkit_queue WHERE paus
           4) END >= 9
     ORDER BY q.priority + 4 * CASE WHEN q.stalled THEN 0 ELSE LEAST(q.attempts + 1,
         4) END LIMIT 1) END AS tried
-  FROM unnest((SELECT $1::text[])) u(queue) WHERE u.queue <> ALL (ARRAY(SELECT name FROM closed)) AND true
+  FROM pg_catalog.unnest((SELECT $1::text[])) u(queue) WHERE u.queue <> ALL (ARRAY(SELECT name FROM closed))
+      AND true
 )
 SELECT DISTINCT t.owner_id, r.rank FROM (VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 9), (7, 13), (8,
     17), (9, 6), (10, 10), (11, 14), (12, 18), (13, 7), (14, 11), (15, 15), (16, 19), (17, 8), (18, 12), (19,
@@ -27,7 +28,7 @@ SELECT DISTINCT t.owner_id, r.rank FROM (VALUES (1, 1), (2, 2), (3, 3), (4, 4), 
           4) END = r.rank
       AND q.not_before <= statement_timestamp() AND (q.not_before, q.id) >= (coalesce(f.due, '-infinity'),
           coalesce(f.id, '00000000-0000-0000-0000-000000000000'))
-      AND nullif(q.execution_component_name || ' ' || q.codec_revision = ANY((SELECT $2::text[])::text[]),
+      AND nullif(q.execution_component_name || ' ' || q.codec_revision::text = ANY((SELECT $2::text[])::text[]),
           false) IS NOT NULL
     ORDER BY q.not_before LIMIT 1000
   ) t WHERE (u.tried OR r.rank < 9);

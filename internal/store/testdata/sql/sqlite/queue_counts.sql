@@ -2,8 +2,8 @@
 
 SELECT queue, CAST(sum(waiting) AS bigint), CAST(sum(due) AS bigint), CAST(sum(running) AS bigint),
     min(oldest), datetime('now', 'subsec') FROM (
-  SELECT queue, count(*) AS waiting, count(CASE WHEN not_before <= datetime('now',
-      'subsec') THEN 1 END) AS due, 0 AS running,
+  SELECT queue, count(*) AS waiting, count(*) FILTER (WHERE not_before <= datetime('now', 'subsec')) AS due,
+      0 AS running,
     min(CASE WHEN not_before <= datetime('now', 'subsec') THEN not_before END) AS oldest
   FROM taskkit_queued_task WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' GROUP BY queue
   UNION ALL

@@ -7,5 +7,5 @@ SELECT id, version, name, execution_component_name, execution_spec, codec_revisi
   last_date, last_wall, last_task_id, last_error, last_error_date, modified_by, created_by, created_date,
       modified_date, due_date, datetime('now', 'subsec') FROM taskkit_schedule
 WHERE due_date IS NOT NULL
-    AND execution_component_name || ':' || codec_revision IN (SELECT value FROM json_each($1))
+    AND execution_component_name || ':' || CAST(codec_revision AS text) IN (SELECT value FROM json_each($1))
 ORDER BY due_date, id LIMIT $2 OFFSET $3;

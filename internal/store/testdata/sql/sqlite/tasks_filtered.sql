@@ -37,7 +37,8 @@ WHERE ((((((((`taskkit_queued_task`.`id` IN (?) AND `taskkit_queued_task`.`execu
     AND `taskkit_queued_task`.`parent_id` = ?) AND `taskkit_queued_task`.`follows_id` = ?)
     AND EXISTS (SELECT 1
 FROM taskkit_task_plan p
-WHERE p.task_id = `taskkit_queued_task`.`id` AND CAST(p.options ->> 'preview' AS text) IN ('true', '1')))
+WHERE p.task_id = `taskkit_queued_task`.`id`
+    AND CAST(p.options ->> CAST('preview' AS text) AS text) IN ('true', '1')))
     AND `taskkit_queued_task`.`id` < ?
 ORDER BY `taskkit_queued_task`.`id` DESC
 LIMIT 10;
