@@ -33,7 +33,7 @@ var layers = []layer{
 	{"ent/...", []string{"internal/lifecycle"}, "ent holds the tables; of the rest it knows the words of the transition table"},
 	{"internal/store/...", []string{"internal/...", "ent/...", "migrations"}, "the store is the only importer of ent"},
 	{"internal/lifecycle", nil, "the rules are pure: no I/O, no other package"},
-	{"internal/classify", []string{"internal/lifecycle"}, "it asks errors for their structure and knows no driver"},
+	{"internal/classify", []string{"internal/lifecycle"}, "it reads the structure of errors: codes, and for one code the routine of a *pgconn.PgError"},
 	{"internal/dialect", nil, "the names of the databases"},
 	{"internal/cmd/schemaplan", []string{"internal/lifecycle", "ent/...", "migrations"}, "the planner reads the ent schema to write migrations"},
 	{"internal/cmd/withdb", []string{"internal/testkit/..."}, "it starts the servers of the tests"},

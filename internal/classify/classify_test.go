@@ -77,7 +77,7 @@ func TestClassify(t *testing.T) {
 		"savepoint that does not exist":    {background, pg("3B001"), pe, "database"},
 		"VACUUM in a transaction":          {background, pg("25001"), pe, "database"},
 		"feature not supported":            {background, pg("0A000"), pe, "database"},
-		"plan of a table that was altered": {background, &pgconn.PgError{Code: "0A000", Message: "cached plan must not change result type"}, tr, "database"},
+		"plan of a table that was altered": {background, &pgconn.PgError{Code: "0A000", Message: "gecachter Plan darf den Ergebnistyp nicht ändern", Routine: "RevalidateCachedQuery"}, tr, "database"},
 		"schema that does not exist":       {background, pg("3F000"), pe, "database"},
 		"RAISE":                            {background, pg("P0001"), pe, "database"},
 		"network":                          {background, &net.OpError{Op: "read", Err: io.EOF}, tr, "error"},

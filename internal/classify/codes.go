@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"taskkit.dev/internal/lifecycle"
 )
 
@@ -74,10 +76,10 @@ var sqlStates = map[string]meaning{
 	"P0001": {lifecycle.Permanent, data},           // RAISE: a rule of the user's, as in a trigger
 }
 
-// replannedStatement is the text of the error 0A000 after another session's ALTER TABLE
-// has changed the result of a prepared statement. Drivers prepare the statement again
-// the next time.
-const replannedStatement = "cached plan must not change result type"
+// replannedStatement is the routine of the server that reports 0A000 after another session's
+// ALTER TABLE has changed the result of a prepared statement. Drivers prepare the statement
+// again the next time. The text of the error depends on the server's language.
+const replannedStatement = "RevalidateCachedQuery"
 
 // sqliteResults is the table of SQLite's result codes: an extended code, or its
 // primary code (the low eight bits), to its meaning. An extended code takes
@@ -198,7 +200,7 @@ func databaseMeaning(err error) (meaning, bool) {
 	var state interface{ SQLState() string }
 	if errors.As(err, &state) {
 		m := sqlStateMeaning(state.SQLState())
-		if state.SQLState() == "0A000" && strings.Contains(err.Error(), replannedStatement) {
+		if pg, ok := state.(*pgconn.PgError); ok && pg.Code == "0A000" && pg.Routine == replannedStatement {
 			m.class = lifecycle.Transient
 		}
 		return m, true
