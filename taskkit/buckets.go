@@ -135,11 +135,11 @@ func segmentsOf(t *session.Targets) []json.RawMessage {
 func (c *call[Spec, State, Result]) bucket(s *session.Step, part json.RawMessage, number int64) store.NewTask {
 	t := s.Task
 	return store.NewTask{
-		ID: store.NewID(), Kind: c.kind.def.Name, Revision: c.kind.def.Revision, Secrets: c.kind.hidden(), Ledger: c.kind.def.Ledger,
-		Start:   store.Start{SpecRevision: t.SpecRevision},
-		Options: s.Options.OfBucket(store.Child{Parent: t.ID, Segment: part, Number: number}),
-		Owner:   t.Owner, RunAs: t.RunAs, Queue: t.Queue, Priority: min(t.Priority+1, int(PriorityIdle)),
-		Total: -1, Parent: t.ID,
+		Submitted: store.Submitted{Kind: c.kind.def.Name, Owner: t.Owner, RunAs: t.RunAs, Queue: t.Queue, Parent: t.ID},
+		ID:        store.NewID(), Revision: c.kind.def.Revision, Secrets: c.kind.hidden(), Ledger: c.kind.def.Ledger,
+		Start:    store.Start{SpecRevision: t.SpecRevision},
+		Options:  s.Options.OfBucket(store.Child{Parent: t.ID, Segment: part, Number: number}),
+		Priority: min(t.Priority+1, int(PriorityIdle)), Total: -1,
 	}
 }
 

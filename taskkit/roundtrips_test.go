@@ -139,8 +139,8 @@ func (m *trips) insert(n int) {
 	tasks := make([]store.NewTask, n)
 	for i := range tasks {
 		tasks[i] = store.NewTask{
-			ID: store.NewID(), Kind: "demo", Revision: 1, Spec: []byte("{}"),
-			Owner: uuid.Max, RunAs: uuid.Max, Queue: "default", Priority: 2, Total: -1,
+			Submitted: store.Submitted{Kind: "demo", Owner: uuid.Max, RunAs: uuid.Max, Queue: "default"},
+			ID:        store.NewID(), Revision: 1, Spec: []byte("{}"), Priority: 2, Total: -1,
 		}
 	}
 	if err := store.Insert(m.Context(), m.db.DB, m.db.Schema, tasks, false); err != nil {

@@ -111,8 +111,8 @@ func (k *Kind[Spec, State, Result]) acceptsTasks() error {
 // if no option names them.
 func (k *Kind[Spec, State, Result]) options(opts []SubmitOption) *submission {
 	s := &submission{NewTask: store.NewTask{
-		Kind: k.def.Name, Revision: k.def.Revision,
-		Priority: int(PriorityNormal), Total: -1, Secrets: k.hidden(), Ledger: k.def.Ledger,
+		Submitted: store.Submitted{Kind: k.def.Name},
+		Revision:  k.def.Revision, Priority: int(PriorityNormal), Total: -1, Secrets: k.hidden(), Ledger: k.def.Ledger,
 		Options: new(store.Options),
 	}}
 	for _, o := range opts {

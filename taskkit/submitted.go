@@ -39,10 +39,8 @@ func submittedTask(n *store.NewTask) Task {
 		return Task{}
 	}
 	return *fromStore(store.Task{
-		ID: n.ID, Kind: n.Kind, Revision: n.Revision, SpecRevision: n.Revision, Secrets: n.Secrets,
-		Status: lifecycle.Queued, Progress: lifecycle.Progress{Total: max(n.Total, -1)},
-		Owner: n.Owner, RunAs: n.RunAs, CreatedBy: cmp.Or(n.Actor, n.Owner), ModifiedBy: cmp.Or(n.Actor, n.Owner),
-		Queue: n.Queue, Priority: n.Priority, Reason: n.Reason, UniqueKey: n.UniqueKey, IdempotencyKey: n.IdempotencyKey,
-		Parent: n.Parent, Follows: n.Follows, Traceparent: n.Traceparent,
+		Submitted: n.Submitted, ID: n.ID, Revision: n.Revision, SpecRevision: n.Revision, Secrets: n.Secrets,
+		Status: lifecycle.Queued, Progress: lifecycle.Progress{Total: max(n.Total, -1)}, Priority: n.Priority,
+		CreatedBy: cmp.Or(n.Actor, n.Owner), ModifiedBy: cmp.Or(n.Actor, n.Owner),
 	})
 }

@@ -40,7 +40,8 @@ func submit(t *testing.T, s *memstore.Store, change ...func(*store.NewTask)) uui
 	t.Helper()
 	id, person := uuid.Must(uuid.NewV7()), uuid.New()
 	n := store.NewTask{
-		ID: id, Kind: "demo", Revision: 1, Spec: json.RawMessage(`{}`), Owner: person, RunAs: person, Queue: "default", Priority: 2, Total: -1,
+		Submitted: store.Submitted{Kind: "demo", Owner: person, RunAs: person, Queue: "default"},
+		ID:        id, Revision: 1, Spec: json.RawMessage(`{}`), Priority: 2, Total: -1,
 		Options: new(store.Options),
 	}
 	for _, f := range change {

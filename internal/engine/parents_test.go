@@ -123,8 +123,8 @@ func (f parentCall) Execute(ctx context.Context, s *session.Step, raw json.RawMe
 	}
 	state.Sent++
 	child := store.NewTask{
-		ID: uuid.Must(uuid.NewV7()), Kind: "child", Revision: 1, Spec: json.RawMessage(`{}`), Owner: s.Task.Owner, RunAs: s.Task.RunAs,
-		Queue: "default", Priority: 2, Total: -1, Parent: s.Task.ID,
+		Submitted: store.Submitted{Kind: "child", Owner: s.Task.Owner, RunAs: s.Task.RunAs, Queue: "default", Parent: s.Task.ID},
+		ID:        uuid.Must(uuid.NewV7()), Revision: 1, Spec: json.RawMessage(`{}`), Priority: 2, Total: -1,
 		Options: &store.Options{Child: &store.Child{Parent: s.Task.ID, Number: int64(state.Sent)}},
 	}
 	if err := s.Tx.Insert(ctx, []store.NewTask{child}); err != nil {

@@ -143,8 +143,8 @@ func (e *scriptEnv) submit(names []string) error {
 		e.tasks[name], e.names[id.String()] = id, name
 		e.mu.Unlock()
 		if err := e.store.Insert(e.t.Context(), []store.NewTask{{
-			ID: id, Kind: "demo", Revision: 1, Spec: json.RawMessage(`{}`), Owner: uuid.Max, RunAs: uuid.Max,
-			Queue: "default", Priority: 2, Total: -1,
+			Submitted: store.Submitted{Kind: "demo", Owner: uuid.Max, RunAs: uuid.Max, Queue: "default"},
+			ID:        id, Revision: 1, Spec: json.RawMessage(`{}`), Priority: 2, Total: -1,
 		}}, true); err != nil {
 			return err
 		}

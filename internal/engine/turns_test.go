@@ -130,7 +130,8 @@ func TestTurnAfterWakeup(t *testing.T) {
 			id, owner := uuid.Must(uuid.NewV7()), uuid.New()
 			began := time.Now()
 			if err := s.Insert(t.Context(), []store.NewTask{{
-				ID: id, Kind: "demo", Revision: 1, Spec: json.RawMessage("10"), Owner: owner, RunAs: owner, Queue: "default", Priority: 2, Total: -1,
+				Submitted: store.Submitted{Kind: "demo", Owner: owner, RunAs: owner, Queue: "default"},
+				ID:        id, Revision: 1, Spec: json.RawMessage("10"), Priority: 2, Total: -1,
 			}}, true); err != nil {
 				t.Fatal(err)
 			}

@@ -54,10 +54,11 @@ type ItemReader interface {
 func (o *Origin) Follow() NewTask {
 	t := &o.Task
 	return NewTask{
-		ID: NewID(), Kind: t.Kind, Revision: t.SpecRevision, Spec: o.Plan.Spec, Secrets: t.Secrets,
-		Options: o.Plan.Options.inherited(), TargetsField: o.targetsField(),
-		Owner: t.Owner, RunAs: t.RunAs, Queue: t.Queue, Priority: t.Priority,
-		UniqueKey: t.UniqueKey, Total: -1, Follows: t.ID,
+		Submitted: Submitted{
+			Kind: t.Kind, Owner: t.Owner, RunAs: t.RunAs, Queue: t.Queue, UniqueKey: t.UniqueKey, Follows: t.ID, TargetsField: o.targetsField(),
+		},
+		ID: NewID(), Revision: t.SpecRevision, Spec: o.Plan.Spec, Secrets: t.Secrets, Options: o.Plan.Options.inherited(),
+		Priority: t.Priority, Total: -1,
 	}
 }
 

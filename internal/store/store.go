@@ -167,44 +167,49 @@ type Reaped struct {
 	Passed   []uuid.UUID // children to which the request of their parent was passed on
 }
 
+// Submitted are the columns of a task that its submission sets and no worker changes. A new task, a stored one and the
+// double in memory all have them, so a field that is added here is lost by none of these.
+type Submitted struct {
+	Kind           string    `json:",omitzero"`
+	Owner, RunAs   uuid.UUID `json:",omitzero"`
+	Queue          string    `json:",omitzero"`
+	Reference      string    `json:",omitzero"` // of a new task: a waiting task of the same reference is replaced
+	Reason         string    `json:",omitzero"` // why it was submitted
+	UniqueKey      string    `json:",omitzero"`
+	IdempotencyKey string    `json:",omitzero"`
+	Parent         uuid.UUID `json:",omitzero"`
+	Follows        uuid.UUID `json:",omitzero"` // the task that it is made from, or was submitted to follow
+	Traceparent    string    `json:",omitzero"`
+	TargetsField   string    `json:",omitzero"` // the list of targets in the spec; "": the kind had none
+}
+
 // NewTask is one task to insert. Its JSON keeps each field but Targets.Keys.
 type NewTask struct {
+	Submitted
 	// ID must never have been another task's, not even one that was removed: a
 	// task lease is identified by it and by a fence that begins at 0, and a late
 	// write of the removed task would count for this one.
-	ID             uuid.UUID       `json:",omitzero"`
-	Kind           string          `json:",omitzero"`
-	Revision       int             `json:",omitzero"`
-	Spec           json.RawMessage `json:",omitzero"` // nil: null
-	Start          Start           `json:",omitzero"` // not with Reference
-	TargetsField   string          `json:",omitzero"` // the list of targets in the spec; "": the kind has none
-	Targets        *NewTargets     `json:",omitzero"` // nil: none that are frozen; not with Reference
-	Options        *Options        `json:",omitzero"` // nil: none; of many tasks it may be the same; not with Reference
-	Ledger         bool            `json:",omitzero"` // with Reference: the waiting tasks may have ledgers
-	Secrets        string          `json:",omitzero"` // pointers to what must not be shown, one a line
-	Owner, RunAs   uuid.UUID       `json:",omitzero"`
-	Actor          uuid.UUID       `json:",omitzero"` // who submits it; zero: the owner
-	Queue          string          `json:",omitzero"`
-	Priority       int             `json:",omitzero"`
-	NotBefore      time.Time       `json:",omitzero"` // zero: now
-	Delay          time.Duration   `json:",omitzero"` // added to the database's now; not with NotBefore
-	Reference      string          `json:",omitzero"` // with it, a waiting task of the same reference is replaced
-	Reason         string          `json:",omitzero"`
-	UniqueKey      string          `json:",omitzero"`
-	IdempotencyKey string          `json:",omitzero"`
-	Total          int64           `json:",omitzero"` // negative: unknown
-	Parent         uuid.UUID       `json:",omitzero"`
-	Follows        uuid.UUID       `json:",omitzero"` // the task that it is made from, or was submitted to follow
-	Traceparent    string          `json:",omitzero"`
+	ID        uuid.UUID       `json:",omitzero"`
+	Revision  int             `json:",omitzero"`
+	Spec      json.RawMessage `json:",omitzero"` // nil: null
+	Start     Start           `json:",omitzero"` // not with Reference
+	Targets   *NewTargets     `json:",omitzero"` // nil: none that are frozen; not with Reference
+	Options   *Options        `json:",omitzero"` // nil: none; of many tasks it may be the same; not with Reference
+	Ledger    bool            `json:",omitzero"` // with Reference: the waiting tasks may have ledgers
+	Secrets   string          `json:",omitzero"` // pointers to what must not be shown, one a line
+	Actor     uuid.UUID       `json:",omitzero"` // who submits it; zero: the owner
+	Priority  int             `json:",omitzero"`
+	NotBefore time.Time       `json:",omitzero"` // zero: now
+	Delay     time.Duration   `json:",omitzero"` // added to the database's now; not with NotBefore
+	Total     int64           `json:",omitzero"` // negative: unknown
 }
 
 // Task is a row of QueuedTask as a reader sees it.
 type Task struct {
+	Submitted
 	ID                    uuid.UUID
 	Created, Modified     time.Time
 	CreatedBy, ModifiedBy uuid.UUID
-	Owner, RunAs          uuid.UUID
-	Kind                  string
 	Spec, State           json.RawMessage
 	Revision              int // of State
 	SpecRevision          int
@@ -219,23 +224,14 @@ type Task struct {
 	Attempts              int
 	NotBefore             time.Time
 	Wait                  time.Duration // until NotBefore, by the database's clock; negative when due
-	Queue                 string
 	Priority              int
 	Stalled               bool
-	Reference             string
-	Reason                string // why it was submitted
 	WaitingReason         string // why it waits; "" unless it is QUEUED
-	UniqueKey             string
-	IdempotencyKey        string
 	Control               lifecycle.Control
 	ControlBy             uuid.UUID
 	ControlReason         string
 	Partial               bool // COMPLETED by a stop
 	Progress              lifecycle.Progress
-	Parent                uuid.UUID
-	Follows               uuid.UUID
-	Traceparent           string
-	TargetsField          string // the list of targets in the spec; "": the kind had none
 	HasChildren           bool
 	HasOpenChildren       bool          // only of a task to which a request was made: when it was
 	Found                 *int64        // targets found so far while the task finds them, else nil; not in lists

@@ -245,7 +245,8 @@ func (s *simulation) fireAll() {
 func (*simulation) kinds() map[string]*session.Kind {
 	return map[string]*session.Kind{"demo": {Name: "demo", Reads: []int{1}, Scheduled: func(sc *store.Schedule) (store.NewTask, error) {
 		return store.NewTask{
-			Kind: sc.Kind, Revision: 1, Spec: sc.Spec, Owner: sc.Owner, RunAs: sc.RunAs, Queue: "default", Priority: sc.Priority, Total: -1,
+			Submitted: store.Submitted{Kind: sc.Kind, Owner: sc.Owner, RunAs: sc.RunAs, Queue: "default"},
+			Revision:  1, Spec: sc.Spec, Priority: sc.Priority, Total: -1,
 		}, nil
 	}}}
 }

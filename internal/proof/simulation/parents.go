@@ -128,8 +128,9 @@ func (c *call) newChildren(from, to int) []store.NewTask {
 		c.facts.parents[id] = c.id
 		c.mu.Unlock()
 		tasks = append(tasks, store.NewTask{
-			ID: id, Kind: t.Kind, Revision: 1, Spec: t.spec(), Owner: uuid.Max, RunAs: uuid.Max, Queue: c.task.queue(), Priority: 2, Total: -1,
-			Parent: c.id, Options: &store.Options{Child: &store.Child{Parent: c.id, Number: int64(i) + 1}}, Ledger: keepsLedger(t.Kind),
+			Submitted: store.Submitted{Kind: t.Kind, Owner: uuid.Max, RunAs: uuid.Max, Queue: c.task.queue(), Parent: c.id},
+			ID:        id, Revision: 1, Spec: t.spec(), Priority: 2, Total: -1,
+			Options: &store.Options{Child: &store.Child{Parent: c.id, Number: int64(i) + 1}}, Ledger: keepsLedger(t.Kind),
 		})
 	}
 	return tasks

@@ -282,9 +282,10 @@ func (n *node) submit(ctx context.Context, t *Task, id uuid.UUID) (uuid.UUID, er
 	defer cancel()
 	return do(ctx, n, "Submit", func(ctx context.Context) (uuid.UUID, error) {
 		one := []store.NewTask{{
-			ID: id, Kind: t.Kind, Revision: 1, Spec: t.spec(), Owner: uuid.Max, RunAs: uuid.Max, Queue: t.queue(), Priority: 2,
-			Delay: t.Delay, UniqueKey: t.Key, IdempotencyKey: t.ID.String(), Reference: t.Reference, Total: -1,
-			Options: &store.Options{Conditions: t.Conditions, Preview: t.Preview, Limits: t.Limits, Times: t.Times.stored(n.beginning)}, Ledger: keepsLedger(t.Kind),
+			Submitted: store.Submitted{Kind: t.Kind, Owner: uuid.Max, RunAs: uuid.Max, Queue: t.queue(), UniqueKey: t.Key, IdempotencyKey: t.ID.String(), Reference: t.Reference},
+			ID:        id, Revision: 1, Spec: t.spec(), Priority: 2, Delay: t.Delay, Total: -1,
+			Options: &store.Options{Conditions: t.Conditions, Preview: t.Preview, Limits: t.Limits, Times: t.Times.stored(n.beginning)},
+			Ledger:  keepsLedger(t.Kind),
 		}}
 		switch {
 		case t.Search > 0:

@@ -81,7 +81,8 @@ func (w *env) scheduled(s *store.Schedule) (n store.NewTask, err error) {
 	}
 	t := &p.Task
 	return store.NewTask{
-		Kind: t.Kind, Revision: 1, Spec: t.spec(), Owner: uuid.Max, RunAs: uuid.Max, Queue: queueDefault, Priority: 2, Total: -1, Ledger: keepsLedger(t.Kind),
+		Submitted: store.Submitted{Kind: t.Kind, Owner: uuid.Max, RunAs: uuid.Max, Queue: queueDefault},
+		Revision:  1, Spec: t.spec(), Priority: 2, Total: -1, Ledger: keepsLedger(t.Kind),
 	}, nil
 }
 

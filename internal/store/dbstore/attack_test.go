@@ -71,8 +71,8 @@ func (a *attacked) insert() uuid.UUID {
 	a.Helper()
 	person, id := uuid.New(), uuid.Must(uuid.NewV7())
 	if err := store.Insert(a.Context(), a.db.DB, a.db.Schema, []store.NewTask{{
-		ID: id, Kind: "demo", Revision: 1,
-		Owner: person, RunAs: person, Queue: "default", Priority: 2,
+		Submitted: store.Submitted{Kind: "demo", Owner: person, RunAs: person, Queue: "default"},
+		ID:        id, Revision: 1, Priority: 2,
 	}}, false); err != nil {
 		a.Fatal(err)
 	}

@@ -102,7 +102,7 @@ func TestSQLiteWritersWait(t *testing.T) {
 	const tasks = 200
 	waiting := make([]store.NewTask, tasks)
 	for i := range waiting {
-		waiting[i] = store.NewTask{ID: uuid.Must(uuid.NewV7()), Kind: "demo", Revision: 1, Owner: uuid.New(), RunAs: uuid.New(), Queue: "default", Priority: 2}
+		waiting[i] = store.NewTask{Submitted: store.Submitted{Kind: "demo", Owner: uuid.New(), RunAs: uuid.New(), Queue: "default"}, ID: uuid.Must(uuid.NewV7()), Revision: 1, Priority: 2}
 	}
 	if err := store.Insert(t.Context(), first, "", waiting, false); err != nil {
 		t.Fatal(err)

@@ -20,8 +20,9 @@ func TestParentEndMeetsRetry(t *testing.T) {
 	s, _ := opened(t, db)
 	parent := claimOne(t, s, db, time.Hour)
 	child := store.NewTask{
-		ID: store.NewID(), Kind: "demo", Revision: 1, Owner: uuid.New(), RunAs: uuid.New(), Queue: "default", Priority: 1, Total: -1,
-		Parent: parent.ID, Options: &store.Options{Child: &store.Child{Parent: parent.ID}},
+		Submitted: store.Submitted{Kind: "demo", Owner: uuid.New(), RunAs: uuid.New(), Queue: "default", Parent: parent.ID},
+		ID:        store.NewID(), Revision: 1, Priority: 1, Total: -1,
+		Options: &store.Options{Child: &store.Child{Parent: parent.ID}},
 	}
 	if err := store.Insert(t.Context(), db, db.Schema, []store.NewTask{child}, false); err != nil {
 		t.Fatal(err)

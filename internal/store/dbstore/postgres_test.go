@@ -34,8 +34,8 @@ func claimOne(t *testing.T, s store.Store, db *testdb.DB, deadAfter time.Duratio
 		t.Fatal(err)
 	}
 	if err := store.Insert(t.Context(), db.DB, db.Schema, []store.NewTask{{
-		ID: uuid.Must(uuid.NewV7()), Kind: "demo", Revision: 1,
-		Owner: person, RunAs: person, Queue: "default", Priority: 2,
+		Submitted: store.Submitted{Kind: "demo", Owner: person, RunAs: person, Queue: "default"},
+		ID:        uuid.Must(uuid.NewV7()), Revision: 1, Priority: 2,
 	}}, false); err != nil {
 		t.Fatal(err)
 	}

@@ -146,8 +146,9 @@ func (c *calls) insert(name string, notify bool, tasks ...store.NewTask) []uuid.
 // newTask returns a task of the only kind.
 func newTask(change ...func(*store.NewTask)) store.NewTask {
 	t := store.NewTask{
-		ID: uuid.Must(uuid.NewV7()), Kind: "demo", Revision: 1, Spec: json.RawMessage(`{"n": 1}`),
-		Owner: uuid.Max, RunAs: uuid.Max, Queue: "default", Priority: 2, Total: -1, Options: new(store.Options),
+		Submitted: store.Submitted{Kind: "demo", Owner: uuid.Max, RunAs: uuid.Max, Queue: "default"},
+		ID:        uuid.Must(uuid.NewV7()), Revision: 1, Spec: json.RawMessage(`{"n": 1}`), Priority: 2, Total: -1,
+		Options: new(store.Options),
 	}
 	for _, f := range change {
 		f(&t)

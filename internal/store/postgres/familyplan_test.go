@@ -131,7 +131,7 @@ SELECT gen_random_uuid(), o, o, o, o, 'part', 'parts', $1::text::uuid FROM (SELE
 // waitingParent is a task that waits until no child is open, and on which a stop stands.
 func waitingParent(t *testing.T, s *Store, db *testdb.DB) store.Lease {
 	t.Helper()
-	n := store.NewTask{ID: store.NewID(), Kind: "parent", Revision: 1, Owner: uuid.New(), RunAs: uuid.New(), Queue: "parents", Priority: 1, Total: -1}
+	n := store.NewTask{Submitted: store.Submitted{Kind: "parent", Owner: uuid.New(), RunAs: uuid.New(), Queue: "parents"}, ID: store.NewID(), Revision: 1, Priority: 1, Total: -1}
 	if err := store.Insert(t.Context(), db, db.Schema, []store.NewTask{n}, false); err != nil {
 		t.Fatal(err)
 	}

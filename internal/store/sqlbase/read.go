@@ -216,15 +216,18 @@ func taskOf(r *ent.QueuedTask) (store.Task, error) {
 		return store.Task{}, err
 	}
 	t := store.Task{
+		Submitted: store.Submitted{
+			Kind: r.ExecutionComponentName, Owner: r.OwnerID, RunAs: r.RunAsID, Queue: r.Queue, Reference: deref(r.Reference), Reason: deref(r.Reason),
+			UniqueKey: deref(r.UniqueKey), IdempotencyKey: deref(r.IdempotencyKey), Parent: deref(r.ParentID), Follows: deref(r.FollowsID),
+			Traceparent: deref(r.Traceparent), TargetsField: deref(r.TargetsField),
+		},
 		ID: r.ID, Created: r.CreatedDate, Modified: r.ModifiedDate, CreatedBy: r.CreatedBy, ModifiedBy: r.ModifiedBy,
-		Owner: r.OwnerID, RunAs: r.RunAsID, Kind: r.ExecutionComponentName, Spec: r.ExecutionSpec, State: r.ExecutionState,
+		Spec: r.ExecutionSpec, State: r.ExecutionState,
 		Revision: r.CodecRevision, SpecRevision: r.CodecRevision, Secrets: deref(r.Secrets), Status: r.WorkflowStatus, StatusDetail: deref(r.WorkflowStatusDesc),
 		Scheduled: r.SchedulingStartedDate, Started: cmp.Or(r.FirstStartedDate, r.ExecutionStartedDate), LeaseStarted: r.ExecutionStartedDate, Stopped: r.WorkflowStoppedDate,
 		Process: deref(r.ScheduledByProcess), Fence: r.Fence, Seq: r.CheckpointSeq, Attempts: r.Attempts,
-		NotBefore: r.NotBefore, Wait: r.NotBefore.Sub(clock), Queue: r.Queue, Priority: int(r.Priority), Stalled: r.Stalled,
-		Reference: deref(r.Reference), Reason: deref(r.Reason), WaitingReason: waitingReason(r), UniqueKey: deref(r.UniqueKey),
-		IdempotencyKey: deref(r.IdempotencyKey), Control: r.Control, Partial: r.Partial, ControlBy: deref(r.ControlBy),
-		ControlReason: deref(r.ControlReason), Parent: deref(r.ParentID), Follows: deref(r.FollowsID), Traceparent: deref(r.Traceparent), TargetsField: deref(r.TargetsField),
+		NotBefore: r.NotBefore, Wait: r.NotBefore.Sub(clock), Priority: int(r.Priority), Stalled: r.Stalled, WaitingReason: waitingReason(r),
+		Control: r.Control, Partial: r.Partial, ControlBy: deref(r.ControlBy), ControlReason: deref(r.ControlReason),
 		Progress: lifecycle.Progress{Total: -1, Position: r.Position, Round: r.Round, Deferred: r.Deferred, Done: r.ItemsDone, Failed: r.ItemsFailed, Skipped: r.ItemsSkipped},
 		Elapsed:  clock.Sub(r.CreatedDate),
 	}

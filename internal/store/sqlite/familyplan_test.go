@@ -63,7 +63,7 @@ func TestSQLiteFamilyPlans(t *testing.T) {
 	}
 	s := New(db.DB, time.Second)
 	t.Cleanup(func() { s.Release(context.WithoutCancel(t.Context())) })
-	parent := store.NewTask{ID: store.NewID(), Kind: "parent", Revision: 1, Owner: uuid.New(), RunAs: uuid.New(), Queue: "parents", Priority: 1, Total: -1}
+	parent := store.NewTask{Submitted: store.Submitted{Kind: "parent", Owner: uuid.New(), RunAs: uuid.New(), Queue: "parents"}, ID: store.NewID(), Revision: 1, Priority: 1, Total: -1}
 	child := parent
 	child.ID, child.Parent, child.Options = store.NewID(), parent.ID, &store.Options{Child: &store.Child{Parent: parent.ID}}
 	if err := store.Insert(t.Context(), db, "", []store.NewTask{parent, child}, false); err != nil {

@@ -105,15 +105,14 @@ func (s *Store) insert(commit int64, n *store.NewTask, p *plan) error {
 		actor = n.Owner
 	}
 	t := Task{
-		ID: n.ID, Created: now, Modified: now, CreatedBy: actor, ModifiedBy: actor, Owner: n.Owner, RunAs: n.RunAs,
-		Kind: n.Kind, Spec: slices.Clone(n.Spec), Queue: n.Queue, Reference: n.Reference, Delayed: n.Delayed(),
-		UniqueKey: n.UniqueKey, IdempotencyKey: n.IdempotencyKey, Parent: n.Parent, Follows: n.Follows, Traceparent: n.Traceparent, Reason: classify.Clean(n.Reason),
-		TargetsField: n.TargetsField,
+		Submitted: n.Submitted, ID: n.ID, Created: now, Modified: now, CreatedBy: actor, ModifiedBy: actor,
+		Spec: slices.Clone(n.Spec), Delayed: n.Delayed(),
 		Row: lifecycle.Row{
 			Status: lifecycle.Queued, State: json.RawMessage("{}"), Revision: n.Revision, SpecRevision: n.Revision, Secrets: n.Secrets,
 			NotBefore: now, Priority: n.Priority, Progress: lifecycle.Progress{Total: max(n.Total, -1)},
 		},
 	}
+	t.Reason = classify.Clean(t.Reason)
 	t.Progress.Position = n.Start.Position
 	if n.Start.State != nil {
 		t.State = slices.Clone(n.Start.State)

@@ -28,14 +28,12 @@ func limit(n int) int {
 func (s *Store) read(r *row) store.Task {
 	now := s.now()
 	t := store.Task{
-		ID: r.ID, Created: r.Created, Modified: r.Modified, CreatedBy: r.CreatedBy, ModifiedBy: r.ModifiedBy,
-		Owner: r.Owner, RunAs: r.RunAs, Kind: r.Kind, Spec: slices.Clone(r.Spec), State: slices.Clone(r.State),
+		Submitted: r.Submitted, ID: r.ID, Created: r.Created, Modified: r.Modified, CreatedBy: r.CreatedBy, ModifiedBy: r.ModifiedBy,
+		Spec: slices.Clone(r.Spec), State: slices.Clone(r.State),
 		Revision: r.Revision, SpecRevision: r.SpecRevision, Secrets: r.Secrets, Status: r.Status, StatusDetail: r.Desc,
 		Scheduled: r.Scheduled, Started: r.FirstStarted, LeaseStarted: r.Started, Stopped: r.Stopped, Process: r.Process,
-		Fence: r.Fence, Seq: r.Seq, Attempts: r.Attempts, NotBefore: r.NotBefore, Queue: r.Queue, Priority: r.Priority,
-		Stalled: r.Stalled, Reference: r.Reference, Reason: r.Reason, UniqueKey: r.UniqueKey, IdempotencyKey: r.IdempotencyKey,
+		Fence: r.Fence, Seq: r.Seq, Attempts: r.Attempts, NotBefore: r.NotBefore, Priority: r.Priority, Stalled: r.Stalled,
 		Control: r.Control, Partial: r.Partial, ControlBy: r.ControlBy, ControlReason: r.ControlReason, Progress: r.Progress,
-		Parent: r.Parent, Follows: r.Follows, Traceparent: r.Traceparent, TargetsField: r.TargetsField,
 	}
 	t.HasChildren = len(s.children(r.ID)) > 0
 	if p := s.plans[r.ID]; p != nil {

@@ -145,7 +145,7 @@ func (s *Store) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, e
 	var tasks []store.NewTask
 	all, last := slices.Clone(f.Tasks), f.LastTask
 	for i, n := range all {
-		d, taken := errors.AsType[*store.DuplicateError](s.taken(&Task{ID: n.ID, Kind: n.Kind}, "idempotency_key", n.IdempotencyKey, nil))
+		d, taken := errors.AsType[*store.DuplicateError](s.taken(&Task{ID: n.ID, Submitted: n.Submitted}, "idempotency_key", n.IdempotencyKey, nil))
 		if !taken {
 			tasks = append(tasks, n)
 			continue

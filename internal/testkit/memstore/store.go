@@ -68,23 +68,14 @@ var _ Double = (*Store)(nil)
 // those that they do not.
 type Task struct {
 	lifecycle.Row
+	store.Submitted
 
 	ID                    uuid.UUID
 	Created, Modified     time.Time
 	CreatedBy, ModifiedBy uuid.UUID
-	Owner, RunAs          uuid.UUID
-	Kind                  string
 	Spec                  json.RawMessage
-	Queue                 string
-	Reference             string
 	Delayed               bool
-	UniqueKey             string
-	IdempotencyKey        string
 	MergedKeys            []string // idempotency keys of submissions that were merged into it
-	Parent, Follows       uuid.UUID
-	Traceparent           string
-	TargetsField          string
-	Reason                string
 }
 
 // row is a task's row and its locks.

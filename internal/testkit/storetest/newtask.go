@@ -11,75 +11,87 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// newField is a field of [store.NewTask]: values of it for a new task and for another that
-// is merged into it, and how it is read back.
+// newField is how a field of [store.NewTask] is tested.
 type newField struct {
-	set  func(t *store.NewTask, n int) // n is 1 in the first submission, 2 in the merged one
-	read func(n *store.NewTask, t *store.Task) (want, got any)
+	// set sets it; n is 1 in the first submission and 2 in the one that is merged into it. Nil: the field stays as it is.
+	set func(t *store.NewTask, n int)
+	// read returns it and what is read back. Nil: the field of the same name, except for an unread one.
+	read   func(n *store.NewTask, t *store.Task) (want, got any)
+	unread string // why it is not read back
 	// notMerged is why a merge does not set it; "": it does.
 	notMerged string
 }
 
-// newFields are all of them. A field that is missing here is lost in silence by the INSERT, a
-// merge, the double in memory or a reader.
+// newFields are the fields of which [plainField] is not the right test.
 var newFields = map[string]newField{
-	"ID":   {nil, func(n *store.NewTask, t *store.Task) (any, any) { return n.ID, t.ID }, "the waiting task keeps its id"},
-	"Kind": {nil, func(n *store.NewTask, t *store.Task) (any, any) { return n.Kind, t.Kind }, ""},
-	"Revision": {func(t *store.NewTask, n int) { t.Revision = n }, func(n *store.NewTask, t *store.Task) (any, any) {
+	"ID":   {notMerged: "the waiting task keeps its id"},
+	"Kind": {},
+	"Revision": {set: func(t *store.NewTask, n int) { t.Revision = n }, read: func(n *store.NewTask, t *store.Task) (any, any) {
 		return [2]int{n.Revision, n.Revision}, [2]int{t.Revision, t.SpecRevision}
-	}, ""},
-	"Spec": {func(t *store.NewTask, n int) { t.Spec = json.RawMessage(fmt.Sprintf(`{"n":%d}`, n)) }, func(n *store.NewTask, t *store.Task) (any, any) {
+	}},
+	"Spec": {set: func(t *store.NewTask, n int) { t.Spec = json.RawMessage(fmt.Sprintf(`{"n":%d}`, n)) }, read: func(n *store.NewTask, t *store.Task) (any, any) {
 		return string(n.Spec), string(t.Spec)
-	}, ""},
-	"Start": {func(t *store.NewTask, _ int) { t.Start.Position = 3 }, func(n *store.NewTask, t *store.Task) (any, any) {
+	}},
+	"Start": {set: func(t *store.NewTask, _ int) { t.Start.Position = 3 }, read: func(n *store.NewTask, t *store.Task) (any, any) {
 		return n.Start.Position, t.Progress.Position
-	}, "not with Reference"},
-	"TargetsField": {func(t *store.NewTask, n int) { t.TargetsField = fmt.Sprint("list", n) }, func(n *store.NewTask, t *store.Task) (any, any) {
-		return n.TargetsField, t.TargetsField
-	}, ""},
-	"Targets": {nil, nil, "not with Reference"}, // see insertTargets
-	"Options": {nil, nil, "not with Reference"}, // in the plan
-	"Ledger":  {nil, nil, "it is no column"},
-	"Secrets": {func(t *store.NewTask, n int) { t.Secrets = fmt.Sprint("/spec/", n) }, func(n *store.NewTask, t *store.Task) (any, any) { return n.Secrets, t.Secrets }, ""},
-	"Owner":   {nil, func(n *store.NewTask, t *store.Task) (any, any) { return n.Owner, t.Owner }, ""},
-	"RunAs":   {nil, func(n *store.NewTask, t *store.Task) (any, any) { return n.RunAs, t.RunAs }, ""},
-	"Actor":   {func(t *store.NewTask, _ int) { t.Actor = uuid.New() }, func(n *store.NewTask, t *store.Task) (any, any) { return n.Actor, t.CreatedBy }, ""},
-	"Queue":   {nil, func(n *store.NewTask, t *store.Task) (any, any) { return n.Queue, t.Queue }, ""},
-	"Priority": {func(t *store.NewTask, n int) { t.Priority = 2 + n }, func(n *store.NewTask, t *store.Task) (any, any) {
-		return n.Priority, t.Priority
-	}, ""},
-	"NotBefore": {func(t *store.NewTask, n int) { t.NotBefore = time.Date(2100, 1, 3-n, 0, 0, 0, 0, time.UTC) }, func(n *store.NewTask, t *store.Task) (any, any) {
-		return n.NotBefore, t.NotBefore.UTC()
-	}, ""},
-	"Delay":     {nil, nil, "not with NotBefore"},
-	"Reference": {nil, func(n *store.NewTask, t *store.Task) (any, any) { return n.Reference, t.Reference }, ""},
-	"Reason":    {func(t *store.NewTask, n int) { t.Reason = fmt.Sprint("reason ", n) }, func(n *store.NewTask, t *store.Task) (any, any) { return n.Reason, t.Reason }, ""},
-	"UniqueKey": {func(t *store.NewTask, _ int) { t.UniqueKey = "unique" }, func(n *store.NewTask, t *store.Task) (any, any) { return n.UniqueKey, t.UniqueKey }, ""},
-	"IdempotencyKey": {func(t *store.NewTask, n int) { t.IdempotencyKey = fmt.Sprint("key", n) }, func(n *store.NewTask, t *store.Task) (any, any) {
-		return n.IdempotencyKey, t.IdempotencyKey
-	}, "the waiting task keeps its key"},
-	"Total":   {func(t *store.NewTask, n int) { t.Total = int64(10 * n) }, func(n *store.NewTask, t *store.Task) (any, any) { return n.Total, t.Progress.Total }, ""},
-	"Parent":  {func(t *store.NewTask, _ int) { t.Parent = uuid.New() }, func(n *store.NewTask, t *store.Task) (any, any) { return n.Parent, t.Parent }, "not with Reference"},
-	"Follows": {func(t *store.NewTask, _ int) { t.Follows = uuid.New() }, func(n *store.NewTask, t *store.Task) (any, any) { return n.Follows, t.Follows }, ""},
-	"Traceparent": {func(t *store.NewTask, n int) { t.Traceparent = fmt.Sprintf("00-1-2-0%d", n) }, func(n *store.NewTask, t *store.Task) (any, any) {
-		return n.Traceparent, t.Traceparent
-	}, ""},
+	}, notMerged: "not with Reference"},
+	"Targets":   {unread: "see insertTargets", notMerged: "not with Reference"},
+	"Options":   {unread: "in the plan", notMerged: "not with Reference"},
+	"Ledger":    {unread: "it is no column", notMerged: "it is no column"},
+	"Owner":     {},
+	"RunAs":     {},
+	"Actor":     {set: func(t *store.NewTask, _ int) { t.Actor = uuid.New() }, read: func(n *store.NewTask, t *store.Task) (any, any) { return n.Actor, t.CreatedBy }},
+	"Queue":     {},
+	"Priority":  {set: func(t *store.NewTask, n int) { t.Priority = 2 + n }},
+	"NotBefore": {set: func(t *store.NewTask, n int) { t.NotBefore = time.Date(2100, 1, 3-n, 0, 0, 0, 0, time.UTC) }},
+	"Delay":     {unread: "not with NotBefore"},
+	"Reference": {},
+	"UniqueKey": {set: func(t *store.NewTask, _ int) { t.UniqueKey = "unique" }},
+	"IdempotencyKey": {set: func(t *store.NewTask, n int) { t.IdempotencyKey = fmt.Sprint("key", n) },
+		notMerged: "the waiting task keeps its key"},
+	"Total":  {set: func(t *store.NewTask, n int) { t.Total = int64(10 * n) }, read: func(n *store.NewTask, t *store.Task) (any, any) { return n.Total, t.Progress.Total }},
+	"Parent": {set: func(t *store.NewTask, _ int) { t.Parent = uuid.New() }, notMerged: "not with Reference"},
+}
+
+// plainField is a text, a number or an id that is stored, merged and read as it is.
+func plainField(e *env, f reflect.StructField) newField {
+	return newField{set: func(t *store.NewTask, n int) {
+		v := reflect.ValueOf(t).Elem().FieldByIndex(f.Index)
+		switch v.Interface().(type) {
+		case string:
+			v.SetString(fmt.Sprint(f.Name, n))
+		case int, int64:
+			v.SetInt(int64(n))
+		case uuid.UUID:
+			v.Set(reflect.ValueOf(uuid.New()))
+		default:
+			e.Fatalf("NewTask.%s is a %s: add to newFields of package storetest how it is set and read", f.Name, f.Type)
+		}
+	}}
 }
 
 // insertEveryField: each field of a new task is stored and read back, and a merge sets each
-// that it may.
+// that it may. A field that is new is tested without further code.
 func insertEveryField(e *env) {
-	for field := range reflect.TypeFor[store.NewTask]().Fields() {
-		name := field.Name
-		if _, known := newFields[name]; !known {
-			e.Fatalf("NewTask.%s is not in newFields of package storetest: add how it is read, and whether a merge sets it", name)
+	fields := make(map[string]newField)
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[store.NewTask]()) {
+		given, known := newFields[f.Name]
+		switch {
+		case f.Anonymous: // its fields are next
+			continue
+		case !known:
+			given = plainField(e, f)
 		}
+		fields[f.Name] = given
 	}
 	check := func(how string, n store.NewTask, merged bool) {
 		got := e.read(n.ID)
-		for name, f := range newFields {
-			if f.read == nil || merged && f.notMerged != "" {
+		for name, f := range fields {
+			if f.unread != "" || merged && f.notMerged != "" {
 				continue
+			}
+			if f.read == nil {
+				f.read = sameField(e, name)
 			}
 			if want, has := f.read(&n, &got); want != has {
 				e.Fatalf("NewTask.%s is lost by %s: %v is read back, want %v", name, how, has, want)
@@ -87,7 +99,7 @@ func insertEveryField(e *env) {
 		}
 	}
 	filled := func(n int, merged bool, t store.NewTask) store.NewTask {
-		for _, f := range newFields {
+		for _, f := range fields {
 			if f.set != nil && (!merged || f.notMerged == "") {
 				f.set(&t, n)
 			}
@@ -113,4 +125,19 @@ func insertEveryField(e *env) {
 	newer.ID = e.insert(newer)[0]
 	is(e, "merged", newer.ID, id)
 	check("a merge", newer, true)
+}
+
+// sameField reads the fields of this name of a new and of a stored task.
+func sameField(e *env, name string) func(n *store.NewTask, t *store.Task) (want, got any) {
+	return func(n *store.NewTask, t *store.Task) (want, got any) {
+		v := reflect.ValueOf(t).Elem().FieldByName(name)
+		if !v.IsValid() {
+			e.Fatalf("store.Task has no field %s: add it, or say in newFields of package storetest how NewTask.%s is read", name, name)
+		}
+		want, got = reflect.ValueOf(n).Elem().FieldByName(name).Interface(), v.Interface()
+		if at, ok := got.(time.Time); ok {
+			got = at.UTC()
+		}
+		return want, got
+	}
 }

@@ -158,8 +158,9 @@ func is[T any](e *env, what string, got, want T) {
 // task is a new task of the kind; change it before it is inserted.
 func task(change ...func(*store.NewTask)) store.NewTask {
 	t := store.NewTask{
-		ID: uuid.Must(uuid.NewV7()), Kind: kind, Revision: 1, Spec: json.RawMessage(`{"n": 1}`),
-		Owner: uuid.New(), RunAs: uuid.New(), Queue: "default", Priority: 2, Total: -1, Options: new(store.Options),
+		Submitted: store.Submitted{Kind: kind, Owner: uuid.New(), RunAs: uuid.New(), Queue: "default"},
+		ID:        uuid.Must(uuid.NewV7()), Revision: 1, Spec: json.RawMessage(`{"n": 1}`), Priority: 2, Total: -1,
+		Options: new(store.Options),
 	}
 	for _, f := range change {
 		f(&t)
