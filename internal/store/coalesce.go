@@ -166,30 +166,20 @@ func (i *inserter) merge(ctx context.Context, t *NewTask, waiting []waitingTask)
 // they still do. A unique key is given to a task that has
 // none.
 func (i *inserter) replace(ctx context.Context, t *NewTask, w waitingTask, uniqueKey string) (bool, error) {
-	actor := t.Actor
-	if actor == uuid.Nil {
-		actor = t.Owner
+	merged := *t
+	merged.Actor, merged.UniqueKey = cmp.Or(t.Actor, t.Owner), uniqueKey
+	set, params := mergeClauses(3)
+	args := []any{w.id.String(), w.fence}
+	for _, c := range params {
+		args = append(args, c.Arg(&merged))
 	}
-	pgDue, liteDue := due("$13::text", "$13")
 	now := dialect.Either("clock_timestamp()", dialect.SQLiteNow)
-	var total any
-	if t.Total >= 0 {
-		total = t.Total
-	}
-	ok, err := i.changesOne(ctx, "UPDATE "+i.table+` SET
-  execution_spec = $3, execution_state = '{}', codec_revision = $4, secrets = $5,
-  spec_revision = CASE WHEN spec_revision IS NOT NULL THEN CAST($4 AS integer) END,
-  priority = $6, reason = $7, items_total = $8, follows_id = $9, traceparent = $10, targets_field = $14,
-  created_by = $11, modified_by = $11, unique_key = coalesce(unique_key, $12),
+	ok, err := i.changesOne(ctx, "UPDATE "+i.table+" SET\n  "+set+`,
   attempts = 0, stalled = false, waiting_reason = NULL, workflow_status_desc = NULL,
-  position = 0, round = 0, deferred = false, items_done = 0, items_failed = 0, items_skipped = 0,
+  round = 0, deferred = false, items_done = 0, items_failed = 0, items_skipped = 0,
   scheduling_started_date = NULL, execution_started_date = NULL, first_started_date = NULL,
-  created_date = `+now+`, modified_date = `+now+`,
-  not_before = `+dialect.Either("LEAST(not_before, "+pgDue+")", "min(not_before, "+liteDue+")")+`
-WHERE id = $1 AND fence = $2 AND workflow_status = 'QUEUED' AND control NOT IN ('STOP', 'DELETE')`+i.notification([]*NewTask{t}),
-		w.id.String(), w.fence, orNull(string(t.Spec)), int64(t.Revision), orNull(t.Secrets),
-		int64(t.Priority), orNull(classify.Clean(t.Reason)), total, orNull(optionalID(t.Follows)), orNull(t.Traceparent),
-		actor.String(), orNull(uniqueKey), orNull(t.due()), orNull(t.TargetsField))
+  created_date = `+now+`, modified_date = `+now+`
+WHERE id = $1 AND fence = $2 AND workflow_status = 'QUEUED' AND control NOT IN ('STOP', 'DELETE')`+i.notification([]*NewTask{t}), args...)
 	if err != nil || !ok || w.fence == 0 {
 		return ok, err
 	}

@@ -7,9 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/google/uuid"
-
-	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store/sqlrows"
@@ -20,46 +17,7 @@ import (
 // one: a JSON array with an array a task. So the text of a statement does not
 // tell how many tasks it stores, and is made and prepared once for all numbers
 // of them.
-type insertPlan struct{ used, shared uint32 }
-
-// newColumn is a value of a new task and the columns that take it: Name lists
-// them.
-type newColumn struct {
-	sqlrows.Column[NewTask]
-	count int // of the columns, 0 for 1
-	// expr makes the SQL of a value that is more than its parameter.
-	expr func(pg, lite string) string
-}
-
-// newColumns are all there are.
-var newColumns = []*newColumn{
-	{Column: idColumn("id", func(t *NewTask) uuid.UUID { return t.ID })},
-	{Column: idColumn(ownerColumns, func(t *NewTask) uuid.UUID { return t.Owner }), count: 3},
-	{Column: idColumn("run_as_id", func(t *NewTask) uuid.UUID { return t.RunAs })},
-	{Column: sqlrows.Text(kindColumn, func(t *NewTask) string { return t.Kind })},
-	{Column: sqlrows.Text("execution_spec", (*NewTask).ownSpec).As("json").OrNull()},
-	{Column: sqlrows.Number("codec_revision", func(t *NewTask) int64 { return int64(t.Revision) })},
-	{Column: sqlrows.Text("secrets", func(t *NewTask) string { return t.Secrets }).OrNull()},
-	{Column: sqlrows.Text("not_before", (*NewTask).due).OrNull(), expr: dueSQL},
-	{Column: sqlrows.Text("queue", func(t *NewTask) string { return t.Queue })},
-	{Column: sqlrows.Number("priority", func(t *NewTask) int64 { return int64(t.Priority) }).As("smallint")},
-	{Column: sqlrows.Text("reference", func(t *NewTask) string { return t.Reference }).OrNull()},
-	{Column: sqlrows.Text("reason", func(t *NewTask) string { return classify.Clean(t.Reason) }).OrNull()},
-	{Column: sqlrows.Text("unique_key", func(t *NewTask) string { return t.UniqueKey }).OrNull()},
-	{Column: sqlrows.Text(idempotencyColumn, func(t *NewTask) string { return t.IdempotencyKey }).OrNull()},
-	{Column: sqlrows.Number("items_total", func(t *NewTask) int64 { return t.Total }).OrNull()},
-	{Column: optionalIDColumn("parent_id", func(t *NewTask) uuid.UUID { return t.Parent })},
-	{Column: optionalIDColumn("follows_id", func(t *NewTask) uuid.UUID { return t.Follows })},
-	{Column: sqlrows.Text("traceparent", func(t *NewTask) string { return t.Traceparent }).OrNull()},
-	{Column: sqlrows.Text("targets_field", func(t *NewTask) string { return t.TargetsField }).OrNull()},
-	{Column: sqlrows.Text("execution_state", func(t *NewTask) string { return string(t.Start.State) }).As("json").OrNull()},
-	{Column: sqlrows.Number("spec_revision", func(t *NewTask) int64 { return t.Start.specRevision(t.Revision) }).OrNull()},
-	{Column: sqlrows.Number("position", func(t *NewTask) int64 { return t.Start.position() }).OrNull()},
-	actorColumn,
-	{Column: sqlrows.Text("control", (*NewTask).control).OrNull()},
-	{Column: sqlrows.Text("control_reason", (*NewTask).controlReason).OrNull()},
-	{Column: sqlrows.Text("delayed", (*NewTask).delayed).OrNull(), expr: delayedSQL},
-}
+type insertPlan struct{ used, shared uint64 }
 
 // ownSpec is the spec in the row of a task; "" if it is in the plan.
 func (t *NewTask) ownSpec() string {
@@ -100,33 +58,6 @@ func (t *NewTask) delayed() string {
 // delayedSQL is the SQL of delayed.
 func delayedSQL(pg, lite string) string {
 	return dialect.Either("coalesce("+pg+"::boolean, false)", "coalesce(CAST("+lite+" AS INTEGER), 0)")
-}
-
-// actorColumn is used when a task has an actor. Its columns are then taken from
-// those of the owner.
-var actorColumn = &newColumn{
-	Column: optionalIDColumn("created_by, modified_by", func(t *NewTask) uuid.UUID { return t.Actor }),
-	count:  2,
-}
-
-// idColumn returns a column of ids that every task has.
-func idColumn(name string, id func(*NewTask) uuid.UUID) sqlrows.Column[NewTask] {
-	return sqlrows.Text(name, func(t *NewTask) string { return id(t).String() }).As("uuid").
-		EqualBy(func(a, b *NewTask) bool { return id(a) == id(b) })
-}
-
-// optionalIDColumn returns a column of ids, in which the zero id is NULL.
-func optionalIDColumn(name string, id func(*NewTask) uuid.UUID) sqlrows.Column[NewTask] {
-	return sqlrows.Text(name, func(t *NewTask) string { return optionalID(id(t)) }).As("uuid").OrNull().
-		EqualBy(func(a, b *NewTask) bool { return id(a) == id(b) })
-}
-
-// optionalID is an id as text; the zero id is "".
-func optionalID(id uuid.UUID) string {
-	if id == uuid.Nil {
-		return ""
-	}
-	return id.String()
 }
 
 // The columns that identify a repeated submission.
@@ -170,7 +101,7 @@ func insertOf(table string, tasks []*NewTask) (string, []any) {
 		args = make([]any, 0, 12) // of most tasks
 		own  []*sqlrows.Column[NewTask]
 	)
-	for i, c := range newColumns {
+	for i, c := range taskColumns {
 		if !c.Same(tasks) {
 			s.used |= 1 << i
 			own = append(own, &c.Column)
@@ -206,10 +137,10 @@ type tablePlan struct {
 func (s insertPlan) text(table string) string {
 	var into, from strings.Builder
 	params, own := 0, 0
-	hasActor := s.used>>slices.Index(newColumns, actorColumn)&1 == 1
-	hasKey := s.used>>slices.IndexFunc(newColumns, func(c *newColumn) bool { return c.Name == idempotencyColumn })&1 == 1
+	hasActor := s.used>>slices.Index(taskColumns, actorColumn)&1 == 1
+	hasKey := s.used>>slices.IndexFunc(taskColumns, func(c *taskColumn) bool { return c.Name == idempotencyColumn })&1 == 1
 	var kind, key string
-	for i, c := range newColumns {
+	for i, c := range taskColumns {
 		if s.used>>i&1 == 0 {
 			continue
 		}

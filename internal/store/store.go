@@ -167,22 +167,6 @@ type Reaped struct {
 	Passed   []uuid.UUID // children to which the request of their parent was passed on
 }
 
-// Submitted are the columns of a task that its submission sets and no worker changes. A new task, a stored one and the
-// double in memory all have them, so a field that is added here is lost by none of these.
-type Submitted struct {
-	Kind           string    `json:",omitzero"`
-	Owner, RunAs   uuid.UUID `json:",omitzero"`
-	Queue          string    `json:",omitzero"`
-	Reference      string    `json:",omitzero"` // of a new task: a waiting task of the same reference is replaced
-	Reason         string    `json:",omitzero"` // why it was submitted
-	UniqueKey      string    `json:",omitzero"`
-	IdempotencyKey string    `json:",omitzero"`
-	Parent         uuid.UUID `json:",omitzero"`
-	Follows        uuid.UUID `json:",omitzero"` // the task that it is made from, or was submitted to follow
-	Traceparent    string    `json:",omitzero"`
-	TargetsField   string    `json:",omitzero"` // the list of targets in the spec; "": the kind had none
-}
-
 // NewTask is one task to insert. Its JSON keeps each field but Targets.Keys.
 type NewTask struct {
 	Submitted

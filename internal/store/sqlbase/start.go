@@ -2,7 +2,7 @@ package sqlbase
 
 // The first start of a task is stored in first_started_date only once the task is claimed
 // again: until then it is execution_started_date, the start under the last claim. It is read
-// so by firstStart, and by [taskOf], which has a row of ent. So a task
+// so by firstStart, and by [taskRow.task], which has a row of its own. So a task
 // that ends under its first claim, as nearly all do, writes it once.
 const (
 	// ResetStart is what a claim sets of both: a start under this claim is still to come.

@@ -104,3 +104,31 @@ func (s timeScanner) Scan(v any) error {
 	}
 	return nil
 }
+
+// OptionalTime returns a scanner for a time. NULL becomes nil.
+func OptionalTime(to **time.Time) sql.Scanner { return optionalTimeScanner{to} }
+
+type optionalTimeScanner struct{ to **time.Time }
+
+// Scan implements [sql.Scanner].
+func (s optionalTimeScanner) Scan(v any) error {
+	*s.to = nil
+	if v == nil {
+		return nil
+	}
+	*s.to = new(time.Time)
+	return Time(*s.to).Scan(v)
+}
+
+// OptionalText returns a scanner for a text. NULL becomes the empty text.
+func OptionalText(to *string) sql.Scanner { return textScanner{to} }
+
+type textScanner struct{ to *string }
+
+// Scan implements [sql.Scanner].
+func (s textScanner) Scan(v any) error {
+	var text sql.NullString
+	err := text.Scan(v)
+	*s.to = text.String
+	return err
+}

@@ -18,23 +18,34 @@ begin;
 UPDATE /*/**/ taskkit_queued_task --*/
 /*/**/--*/ "taskkit".taskkit_queued_task
  SET
-  execution_spec = $3, execution_state = '{}', codec_revision = $4, secrets = $5,
+  execution_spec = $3,
+  codec_revision = $4,
+  secrets = $5,
+  not_before = /*/**/ min(not_before, CASE WHEN $6 IS NULL THEN datetime('now',
+      'subsec') WHEN $6 LIKE '+%' THEN strftime('%Y-%m-%d %H:%M:%f', 'now',
+      $6) ELSE strftime('%Y-%m-%d %H:%M:%f', $6) END) --*/
+/*/**/--*/ LEAST(not_before,
+    CASE WHEN $6::text IS NULL THEN clock_timestamp() WHEN $6::text LIKE '+%' THEN clock_timestamp() + $6::text::interval ELSE $6::text::timestamptz END)
+,
+  priority = $7,
+  reason = $8,
+  unique_key = coalesce(unique_key, $9),
+  items_total = $10,
+  follows_id = $11,
+  traceparent = $12,
+  targets_field = $13,
+  execution_state = '{}',
   spec_revision = CASE WHEN spec_revision IS NOT NULL THEN CAST($4 AS integer) END,
-  priority = $6, reason = $7, items_total = $8, follows_id = $9, traceparent = $10, targets_field = $14,
-  created_by = $11, modified_by = $11, unique_key = coalesce(unique_key, $12),
+  position = 0,
+  created_by = $14,
+  modified_by = $14,
   attempts = 0, stalled = false, waiting_reason = NULL, workflow_status_desc = NULL,
-  position = 0, round = 0, deferred = false, items_done = 0, items_failed = 0, items_skipped = 0,
+  round = 0, deferred = false, items_done = 0, items_failed = 0, items_skipped = 0,
   scheduling_started_date = NULL, execution_started_date = NULL, first_started_date = NULL,
   created_date = /*/**/ datetime('now', 'subsec') --*/
 /*/**/--*/ clock_timestamp()
 , modified_date = /*/**/ datetime('now', 'subsec') --*/
 /*/**/--*/ clock_timestamp()
-,
-  not_before = /*/**/ min(not_before, CASE WHEN $13 IS NULL THEN datetime('now',
-      'subsec') WHEN $13 LIKE '+%' THEN strftime('%Y-%m-%d %H:%M:%f', 'now',
-      $13) ELSE strftime('%Y-%m-%d %H:%M:%f', $13) END) --*/
-/*/**/--*/ LEAST(not_before,
-    CASE WHEN $13::text IS NULL THEN clock_timestamp() WHEN $13::text LIKE '+%' THEN clock_timestamp() + $13::text::interval ELSE $13::text::timestamptz END)
 WHERE id = $1 AND fence = $2 AND workflow_status = 'QUEUED' AND control NOT IN ('STOP', 'DELETE')
 /*/**/  --*/
 /*/**/--*/ RETURNING pg_notify('taskkit_taskkit', queue);
