@@ -30,7 +30,7 @@ func TestPausedQueue(t *testing.T) {
 		c, ctx, ann := clientOf(db), t.Context(), uuid.New()
 		running := submitted(t, db, k, countSpec{Items: 1})
 		<-entered
-		if err := taskops.New(c).PauseQueue(ctx, taskkit.DefaultQueue, taskkit.WithActor(ann), taskkit.WithReason("upgrade")); err != nil {
+		if err := taskops.New(c).PauseQueue(ctx, "default", taskkit.WithActor(ann), taskkit.WithReason("upgrade")); err != nil {
 			t.Fatal(err)
 		}
 		waiting := submitted(t, db, k, countSpec{Items: 1})
@@ -57,7 +57,7 @@ func TestPausedQueue(t *testing.T) {
 		if len(entered) > 0 {
 			t.Errorf("task %s was claimed from a paused queue", <-entered)
 		}
-		if err := taskops.New(c).ResumeQueue(ctx, taskkit.DefaultQueue); err != nil {
+		if err := taskops.New(c).ResumeQueue(ctx, "default"); err != nil {
 			t.Fatal(err)
 		}
 		if id := <-entered; id != waiting {

@@ -23,7 +23,7 @@ func generatedCodec() taskjson.Codec[json.RawMessage] {
 // TestCodecs: what a codec reads and writes is checked, by reflection and generated.
 func TestCodecs(t *testing.T) {
 	t.Parallel()
-	tooLarge := `"` + strings.Repeat("x", taskkit.MaxJSON) + `"`
+	tooLarge := `"` + strings.Repeat("x", taskjson.MaxSize) + `"`
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		for name, c := range map[string]struct {
 			codec   taskjson.Codec[json.RawMessage]
@@ -37,7 +37,7 @@ func TestCodecs(t *testing.T) {
 			"generated and good":        {generatedCodec(), `{"a":1}`, ""},
 			"generated, a name twice":   {generatedCodec(), `{"a":1,"a":2}`, taskjson.DuplicateName},
 			"generated and too large":   {generatedCodec(), tooLarge, taskjson.TooLarge},
-			"generated and just so big": {generatedCodec(), tooLarge[:taskkit.MaxJSON-1] + `"`, ""},
+			"generated and just so big": {generatedCodec(), tooLarge[:taskjson.MaxSize-1] + `"`, ""},
 		} {
 			k := taskkit.NewKind(taskkind.Definition[json.RawMessage, countState, string]{
 				Name: "raw", Spec: c.codec,
@@ -48,12 +48,12 @@ func TestCodecs(t *testing.T) {
 			_, text := r.SubmitJSON(t.Context(), db.DB, "raw", []byte(c.json), in, taskkit.System())
 			for way, err := range map[string]error{"Submit": typed, "SubmitJSON": text} {
 				spec, refused := errors.AsType[*taskkit.SpecError](err)
-				problem, _ := errors.AsType[*taskkit.JSONError](err)
+				problem, _ := errors.AsType[*taskjson.Error](err)
 				switch {
 				case c.problem == "" && err != nil:
 					t.Errorf("%s, %s: %v", name, way, err)
 				case c.problem != "" && (!refused || spec.Kind != "raw" || problem == nil || problem.Problem != c.problem):
-					t.Errorf("%s, %s: %v, want a *SpecError of a *JSONError %s", name, way, err, c.problem)
+					t.Errorf("%s, %s: %v, want a *SpecError of a *taskjson.Error %s", name, way, err, c.problem)
 				}
 			}
 		}

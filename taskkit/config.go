@@ -178,7 +178,7 @@ func (c Config) engine() engine.Config {
 		e.Observe = c.Observer.Observe
 	}
 	if len(e.Queues) == 0 {
-		e.Queues = []string{DefaultQueue}
+		e.Queues = []string{defaultQueue}
 	}
 	return e
 }

@@ -12,8 +12,8 @@ import (
 	"taskkit.dev/taskkit/taskkind"
 )
 
-// DefaultQueue is the queue of a kind that names none.
-const DefaultQueue = "default"
+// defaultQueue is the queue of a kind that names none.
+const defaultQueue = "default"
 
 // defaultBatchSize is the default of taskkind.Definition.BatchSize.
 const defaultBatchSize = 100
@@ -104,7 +104,7 @@ func NewKind[Spec, State, Result any](d taskkind.Definition[Spec, State, Result]
 		}
 	}
 	if d.Queue == "" {
-		d.Queue = DefaultQueue
+		d.Queue = defaultQueue
 	}
 	if !lifecycle.ValidQueue(d.Queue) {
 		panic(fmt.Sprintf("taskkit: kind %s: queue %q is not a valid name: use %s", d.Name, d.Queue, lifecycle.QueueRule))

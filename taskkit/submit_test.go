@@ -49,7 +49,7 @@ func TestSubmitRefusesSpecs(t *testing.T) {
 			"Validate": {mailSpec{Subject: "HELLO"}, nil, errShouting},
 			"NUL":      {mailSpec{Subject: "a\x00b"}, nil, nil},
 			"UTF-8":    {mailSpec{Subject: "a\xffb"}, nil, nil},
-			"size":     {mailSpec{Subject: strings.Repeat("x", taskkit.MaxJSON)}, nil, nil},
+			"size":     {mailSpec{Subject: strings.Repeat("x", taskjson.MaxSize)}, nil, nil},
 		} {
 			_, err := taskkit.Submit(t.Context(), db.DB, k, tc.spec, taskkit.WithSchema(schemaOf(db)), taskkit.System())
 			var se *taskkit.SpecError
@@ -68,10 +68,10 @@ func TestSubmitRefusesSpecs(t *testing.T) {
 				t.Errorf("%s: %v does not wrap %v", name, err, tc.err)
 			}
 		}
-		var size *taskkit.JSONError
-		_, err := taskkit.Submit(t.Context(), db.DB, k, mailSpec{Subject: strings.Repeat("x", taskkit.MaxJSON)}, taskkit.WithSchema(schemaOf(db)), taskkit.System())
+		var size *taskjson.Error
+		_, err := taskkit.Submit(t.Context(), db.DB, k, mailSpec{Subject: strings.Repeat("x", taskjson.MaxSize)}, taskkit.WithSchema(schemaOf(db)), taskkit.System())
 		if !errors.As(err, &size) || size.Problem != taskjson.TooLarge {
-			t.Errorf("too large: %v, want a *JSONError of the problem too_large", err)
+			t.Errorf("too large: %v, want a *taskjson.Error of the problem too_large", err)
 		}
 		r := registered(k, &funcs[mailSpec, struct{}]{})
 		for name, raw := range map[string]string{

@@ -7,6 +7,7 @@ import (
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"taskkit.dev/internal/engine/session"
 )
@@ -28,30 +29,28 @@ type ExecQuerier interface {
 // PgxTx adapts a pgx.Tx, *pgx.Conn or *pgxpool.Pool to [Execer]:
 //
 //	taskkit.Submit(ctx, taskkit.PgxTx(tx), kind, spec, taskkit.OwnedBy(person))
-//
-// The type argument is inferred.
-func PgxTx[Tag interface{ RowsAffected() int64 }](tx interface {
-	Exec(ctx context.Context, query string, args ...any) (Tag, error)
+func PgxTx(tx interface {
+	Exec(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error)
 },
 ) Execer {
 	if isNil(tx) {
 		return nil // Submit refuses it
 	}
-	return execFunc(func(ctx context.Context, query string, args ...any) (sql.Result, error) {
-		tag, err := tx.Exec(ctx, query, args...)
-		if err != nil {
-			return nil, err
-		}
-		return driver.RowsAffected(tag.RowsAffected()), nil
-	})
+	return pgxExecer{tx.Exec}
 }
 
-// execFunc is an Execer made of a function.
-type execFunc func(ctx context.Context, query string, args ...any) (sql.Result, error)
+// pgxExecer is an Execer made of the method Exec of pgx.
+type pgxExecer struct {
+	exec func(ctx context.Context, query string, args ...any) (pgconn.CommandTag, error)
+}
 
 // ExecContext implements [Execer].
-func (f execFunc) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	return f(ctx, query, args...)
+func (e pgxExecer) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	tag, err := e.exec(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return driver.RowsAffected(tag.RowsAffected()), nil
 }
 
 // EntDriver returns an ent driver that works inside the batch's transaction:

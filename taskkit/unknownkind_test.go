@@ -77,7 +77,7 @@ func TestUnknownKindAfter(t *testing.T) {
 			for _, e := range r.all() {
 				switch e := e.(type) {
 				case taskevent.KindUnknown:
-					if unknown++; e.Kind != "unknown" || e.Queue != taskkit.DefaultQueue || e.Tasks != 1 {
+					if unknown++; e.Kind != "unknown" || e.Queue != "default" || e.Tasks != 1 {
 						t.Errorf("%+v", e)
 					}
 				case taskevent.UnknownKindsEnded:

@@ -20,7 +20,6 @@ import (
 	"taskkit.dev/internal/taskgen/testdata/corpus/gen/everythingtask"
 	"taskkit.dev/internal/taskgen/testdata/corpus/gen/shapestask"
 	"taskkit.dev/internal/taskgen/testdata/corpus/shape"
-	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskjson"
 )
 
@@ -311,7 +310,7 @@ func TestCorpusEnums(t *testing.T) {
 // value that is wrong.
 func wrongAt(t *testing.T, pointer string, err error) {
 	t.Helper()
-	var e *taskkit.JSONError
+	var e *taskjson.Error
 	if !errors.As(err, &e) || e.Pointer != pointer || strings.Contains(e.Detail, "glum") {
 		t.Errorf("got %v, want an error at %s that does not quote", err, pointer)
 	}
@@ -324,7 +323,7 @@ func TestCorpusCircle(t *testing.T) {
 	v := corpus.Shapes{}
 	v.Tree.Left = &v.Tree
 	_, err := codec.Append(nil, &v)
-	var e *taskkit.JSONError
+	var e *taskjson.Error
 	if !errors.As(err, &e) || e.Problem != "too_deep" {
 		t.Errorf("a circle: %v", err)
 	}
@@ -391,9 +390,9 @@ func decodesAlike[T any](t *testing.T, c taskjson.Codec[T], src []byte) {
 	t.Helper()
 	var mine, theirs T
 	if err := c.Decode(src, &mine); err != nil {
-		var e *taskkit.JSONError
+		var e *taskjson.Error
 		if !errors.As(err, &e) || e.Detail == "" {
-			t.Fatalf("%q: %v is not a JSONError", src, err)
+			t.Fatalf("%q: %v is no *taskjson.Error", src, err)
 		}
 		return
 	}
@@ -431,7 +430,7 @@ func TestCorpusRefuses(t *testing.T) {
 	} {
 		var v corpus.Spec
 		err := spec.Decode([]byte(src), &v)
-		var e *taskkit.JSONError
+		var e *taskjson.Error
 		if !errors.As(err, &e) || e.Pointer != want {
 			t.Errorf("%s: got %v, want an error at %s", src, err, want)
 		}
@@ -443,7 +442,7 @@ func TestCorpusRefuses(t *testing.T) {
 		"/raw/1":           {Raw: json.RawMessage(`[1,x]`)},
 	} {
 		_, err := spec.Append(nil, &v)
-		var e *taskkit.JSONError
+		var e *taskjson.Error
 		if !errors.As(err, &e) || e.Pointer != name {
 			t.Errorf("got %v, want an error at %s", err, name)
 		}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // Client makes the calls of the protocol. It is safe for concurrent use as long as its
@@ -45,7 +46,7 @@ type Client struct {
 const (
 	maxBackoff = 30 * time.Second
 	// maxAnswer bounds what is read of an answer.
-	maxAnswer = taskkit.MaxJSON + 1<<20
+	maxAnswer = taskjson.MaxSize + 1<<20
 )
 
 // call is a request.

@@ -38,7 +38,7 @@ func TestDeadLetters(t *testing.T) {
 			page := listed[taskhttp.DeadPage](t, e.operate(t, "GET", next, ""))
 			for _, j := range page.Jobs {
 				all = append(all, j.ID)
-				if j.Kind != "work" || j.Queue != taskkit.DefaultQueue || j.Code != "target_gone" || j.Owner == uuid.Nil || j.FinishedAt == nil {
+				if j.Kind != "work" || j.Queue != "default" || j.Code != "target_gone" || j.Owner == uuid.Nil || j.FinishedAt == nil {
 					t.Errorf("dead letter %+v", j)
 				}
 			}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskjson"
 )
 
@@ -177,7 +176,7 @@ func isJSON(r *http.Request) bool {
 
 // refusedJSON says what is wrong with JSON. The words of the codecs name types of Go.
 func refusedJSON(p *Error, err error) *Error {
-	e, ok := errors.AsType[*taskkit.JSONError](err)
+	e, ok := errors.AsType[*taskjson.Error](err)
 	if !ok {
 		return p.because("it cannot be decoded")
 	}

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"taskkit.dev/internal/testkit/testdb"
-	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
 )
 
@@ -25,7 +24,7 @@ func TestQueues(t *testing.T) {
 		if len(list) != 2 {
 			t.Fatalf("%d queues, want 2: %+v", len(list), list)
 		}
-		if q := list[0]; q.Name != taskkit.DefaultQueue || !q.Paused || q.PausedBy != e.person || q.PausedReason != "lunch" || q.PausedAt == nil ||
+		if q := list[0]; q.Name != "default" || !q.Paused || q.PausedBy != e.person || q.PausedReason != "lunch" || q.PausedAt == nil ||
 			q.Waiting != 1 || q.Due != 1 || q.Running != 0 || q.Workers != 0 || q.OldestDueAt == nil {
 			t.Errorf("the queue with a job is %+v", q)
 		}

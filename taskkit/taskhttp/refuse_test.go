@@ -15,6 +15,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
+	"taskkit.dev/taskkit/taskjson"
 	"taskkit.dev/taskkit/taskkind"
 )
 
@@ -37,7 +38,7 @@ func TestWrongRequests(t *testing.T) {
 		"deep":                   {"POST", startPath, strings.Repeat("[", 100_000), nil, taskhttp.ErrNotJSON},
 		"NUL":                    {"POST", startPath, `{"mode":"done","token":"\u0000"}`, nil, taskhttp.ErrNotJSON},
 		"bad UTF-8":              {"POST", startPath, "{\"mode\":\"done\",\"token\":\"\xff\"}", nil, taskhttp.ErrNotJSON},
-		"huge":                   {"POST", startPath, `{"token":"` + strings.Repeat("x", taskkit.MaxJSON) + `"}`, nil, taskhttp.ErrBodyTooLarge},
+		"huge":                   {"POST", startPath, `{"token":"` + strings.Repeat("x", taskjson.MaxSize) + `"}`, nil, taskhttp.ErrBodyTooLarge},
 		"another type":           {"POST", startPath, `{"mode":1}`, nil, taskhttp.ErrSpec},
 		"null":                   {"POST", startPath, `null`, nil, taskhttp.ErrSpec},
 		"unknown name":           {"POST", startPath, `{"mode":"done","x":1}`, nil, taskhttp.ErrSpec},

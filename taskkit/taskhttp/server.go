@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 	"taskkit.dev/taskkit/taskops"
 )
 
@@ -39,7 +40,7 @@ type Config struct {
 	// CrossOrigin refuses requests of browsers that come from other sites. Defaults to
 	// one that trusts no other site.
 	CrossOrigin *http.CrossOriginProtection
-	// MaxBody is the largest body of a request, in bytes. Defaults to taskkit.MaxJSON.
+	// MaxBody is the largest body of a request, in bytes. Defaults to taskjson.MaxSize.
 	MaxBody int64
 	// MaxWatchers is how many requests may wait for jobs at once, event streams among them. Defaults to 10,000.
 	MaxWatchers int
@@ -94,7 +95,7 @@ func New(db *sql.DB, c Config) (*Server, error) {
 	c.Schema = cmp.Or(c.Schema, taskkit.DefaultSchema)
 	c.Challenge = cmp.Or(c.Challenge, "Bearer")
 	c.CrossOrigin = cmp.Or(c.CrossOrigin, http.NewCrossOriginProtection())
-	c.MaxBody = cmp.Or(c.MaxBody, taskkit.MaxJSON)
+	c.MaxBody = cmp.Or(c.MaxBody, taskjson.MaxSize)
 	c.MaxWatchers = cmp.Or(c.MaxWatchers, 10_000)
 	c.MaxWatchersPerCaller = cmp.Or(c.MaxWatchersPerCaller, 100)
 	c.Poll = cmp.Or(c.Poll, 500*time.Millisecond)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // start is a kind that clients may start.
@@ -343,7 +344,7 @@ func refusedSpec(s *Server, r *http.Request, e *taskkit.SpecError) *Error {
 		s.config.Logger.ErrorContext(r.Context(), "the rules of a spec cannot be checked", "kind", e.Kind, "error", e)
 		return ErrSpec.because("its rules cannot be checked")
 	}
-	if _, ok := errors.AsType[*taskkit.JSONError](e); ok {
+	if _, ok := errors.AsType[*taskjson.Error](e); ok {
 		return refusedJSON(ErrSpec, e)
 	}
 	p := *ErrSpec

@@ -32,10 +32,10 @@ func ExampleOperator_PauseQueue() {
 	defer db.Close()
 	ops := taskops.New(taskkit.NewClient(db))
 	_, _ = taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
-	_ = ops.PauseQueue(ctx, taskkit.DefaultQueue, taskkit.WithReason("the mail server is down"))
+	_ = ops.PauseQueue(ctx, "default", taskkit.WithReason("the mail server is down"))
 	queues, err := ops.Queues(ctx)
 	fmt.Println(queues[0].Name, queues[0].Paused, queues[0].PausedReason, queues[0].Waiting, err)
-	fmt.Println(ops.ResumeQueue(ctx, taskkit.DefaultQueue))
+	fmt.Println(ops.ResumeQueue(ctx, "default"))
 	// Output:
 	// default true the mail server is down 1 <nil>
 	// <nil>

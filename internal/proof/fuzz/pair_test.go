@@ -18,6 +18,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskevent"
+	"taskkit.dev/taskkit/taskjson"
 	"taskkit.dev/taskkit/taskkind"
 )
 
@@ -166,7 +167,7 @@ func typed(tb testing.TB, err error) {
 		option *taskkit.OptionError
 		spec   *taskkit.SpecError
 		id     *taskkit.IDError
-		js     *taskkit.JSONError
+		js     *taskjson.Error
 	)
 	if err != nil && !errors.As(err, &option) && !errors.As(err, &spec) && !errors.As(err, &id) && !errors.As(err, &js) &&
 		!errors.Is(err, taskkit.ErrNotFound) {

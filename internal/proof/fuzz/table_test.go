@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // nasty are texts that something somewhere does not take for what they are.
@@ -128,7 +129,7 @@ func TestSpecs(t *testing.T) {
 	for _, s := range specs {
 		submitSpec(t, sides, []byte(s))
 	}
-	submitSpec(t, sides, mustJSON(t, map[string]string{"text": strings.Repeat("x", taskkit.MaxJSON)}))
+	submitSpec(t, sides, mustJSON(t, map[string]string{"text": strings.Repeat("x", taskjson.MaxSize)}))
 }
 
 // hows are the places where an executor leaves bytes.
@@ -140,7 +141,7 @@ func logInput(tb testing.TB, sides []*side, how string, data []byte) {
 	for i, s := range sides {
 		_, said[i] = s.ran(tb, how, data)
 		exact := map[string]string{"state": "COMPLETED %[2]q state %[1]q", "result": "COMPLETED %[2]q state %[2]q result %[1]q"}[how]
-		if exact != "" && storable(string(data)) && len(data) < taskkit.MaxJSON/8 && !strings.HasPrefix(said[i], fmt.Sprintf(exact, data, "")) {
+		if exact != "" && storable(string(data)) && len(data) < taskjson.MaxSize/8 && !strings.HasPrefix(said[i], fmt.Sprintf(exact, data, "")) {
 			tb.Fatalf("%s: %s %.200q ended as %.300s", s.name, how, data, said[i])
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"taskkit.dev/internal/proof/prove"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // badExecutor runs the cases.
@@ -266,12 +267,12 @@ var cases = map[string]hostileCase{
 	}},
 	"state that is too large": {want: taskkit.StatusFailure, code: "unstorable_state: ", do: func(ctx context.Context, x *badExecutor, b *batch) (taskkit.Next, error) {
 		next, err := touch(ctx, x.o, b)
-		b.State.Text = strings.Repeat("x", taskkit.MaxJSON)
+		b.State.Text = strings.Repeat("x", taskjson.MaxSize)
 		return next, err
 	}},
 	"state that is large": {want: taskkit.StatusCompleted, do: func(ctx context.Context, x *badExecutor, b *batch) (taskkit.Next, error) {
 		next, err := touch(ctx, x.o, b)
-		b.State.Text = strings.Repeat("x", min(taskkit.MaxJSON-1000, 4<<20))
+		b.State.Text = strings.Repeat("x", min(taskjson.MaxSize-1000, 4<<20))
 		return next, err
 	}},
 }
