@@ -8,22 +8,6 @@ import (
 	"taskkit.dev/internal/lifecycle"
 )
 
-// Class is what an error means for a task.
-type Class string
-
-// The classes.
-const (
-	// ClassTransient: the batch is tried again, later, within its budget.
-	ClassTransient = Class(lifecycle.Transient)
-	// ClassPermanent: the batch is never tried again; the task ends in FAILURE.
-	ClassPermanent = Class(lifecycle.Permanent)
-	// ClassInterrupted: the worker shuts down; the task is released and no
-	// attempt is spent.
-	ClassInterrupted = Class(lifecycle.Interrupted)
-	// ClassLost: another worker holds the task now; nothing was written.
-	ClassLost = Class(lifecycle.LeaseLost)
-)
-
 // Permanent marks an error that no retry can correct. The code is shown to
 // clients: keep it short and free of data. The error is shown to operators. A nil
 // err is allowed.
@@ -50,18 +34,18 @@ func RetryAfter(err error, d time.Duration) error {
 	return &classify.MarkedError{Class: lifecycle.Transient, After: d, Err: err}
 }
 
-// Classify returns the class of an error that a batch returned under ctx. The
-// order is: marks ([Permanent], [Transient], [RetryAfter]); the cause of a
+// IsPermanent reports whether an error that a batch returned under ctx ends the task in
+// FAILURE; otherwise the batch is tried again, bounded by Config.MaxAttempts. The first of these that
+// applies decides: marks ([Permanent], [Transient], [RetryAfter]); the cause of a
 // cancelled context; SQLSTATE, through interface{ SQLState() string }
 // (40001, 40P01, 55P03, 57014, 57P0x, 25P03, 25006, 08xxx, 53xxx, 58xxx are
 // transient, the classes 22, 23 and 42 permanent); SQLite's result code;
-// decoding and validation errors, which are permanent. The rest is transient,
-// bounded by Config.MaxAttempts.
+// decoding and validation errors, which are permanent. The rest is transient.
 //
 // A statement that is larger than the database allows, such as one with too many
 // parameters, is permanent for its batch. But unless the executor has marked its
 // error, the runtime first halves b.Limit and tries again, down to a batch of one
 // item.
-func Classify(ctx context.Context, err error) Class {
-	return Class(classify.Classify(ctx, err).Class)
+func IsPermanent(ctx context.Context, err error) bool {
+	return classify.Classify(ctx, err).Class == lifecycle.Permanent
 }

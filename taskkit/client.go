@@ -202,7 +202,7 @@ func (c *Client) Attempts(ctx context.Context, id ID, limit int) ([]Attempt, err
 	for i, a := range found {
 		out[i] = Attempt{
 			Created: a.Created, Worker: a.Process, Fence: a.Fence, Checkpoint: a.Seq,
-			Attempt: a.Attempt, Class: Class(a.Class), Code: a.Code, Detail: a.Detail,
+			Attempt: a.Attempt, Class: a.Class, Code: a.Code, Detail: a.Detail,
 		}
 	}
 	return out, nil

@@ -21,17 +21,17 @@ func ExamplePermanent() {
 	// Output: FAILURE party_cancelled: no cake
 }
 
-func ExampleClassify() {
+func ExampleIsPermanent() {
 	ctx, err := context.Background(), errors.New("429")
-	fmt.Println(taskkit.Classify(ctx, err))
-	fmt.Println(taskkit.Classify(ctx, taskkit.RetryAfter(err, time.Minute)))
-	fmt.Println(taskkit.Classify(ctx, taskkit.Transient(err)))
-	fmt.Println(taskkit.Classify(ctx, fmt.Errorf("greet: %w", taskkit.Permanent("gone", err))))
+	fmt.Println(taskkit.IsPermanent(ctx, err))
+	fmt.Println(taskkit.IsPermanent(ctx, taskkit.RetryAfter(err, time.Minute)))
+	fmt.Println(taskkit.IsPermanent(ctx, taskkit.Transient(err)))
+	fmt.Println(taskkit.IsPermanent(ctx, fmt.Errorf("greet: %w", taskkit.Permanent("gone", err))))
 	// Output:
-	// transient
-	// transient
-	// transient
-	// permanent
+	// false
+	// false
+	// false
+	// true
 }
 
 // RetryAfter makes the delay of a retry longer than the backoff.
@@ -58,9 +58,9 @@ func ExampleTransient() {
 	defer db.Close()
 	_, _ = db.Exec(`CREATE TABLE greeting (person text CHECK (person <> 'Kurt'))`)
 	_, err := db.ExecContext(ctx, `INSERT INTO greeting VALUES ('Kurt')`)
-	fmt.Println(taskkit.Classify(ctx, err))
-	fmt.Println(taskkit.Classify(ctx, taskkit.Transient(err)))
+	fmt.Println(taskkit.IsPermanent(ctx, err))
+	fmt.Println(taskkit.IsPermanent(ctx, taskkit.Transient(err)))
 	// Output:
-	// permanent
-	// transient
+	// true
+	// false
 }

@@ -17,7 +17,7 @@ type Executor[Spec, State any] interface {
 	//
 	// When it returns a nil error, b.State and everything written through b.Tx
 	// are committed in one transaction. When it returns an error, nothing is
-	// committed, b.State is restored, and [Classify] decides whether the batch is
+	// committed, b.State is restored, and [IsPermanent] says whether the batch is
 	// tried again.
 	//
 	// The context ends when the batch takes longer than Config.BatchTimeout, when

@@ -153,7 +153,7 @@ type Attempt struct {
 	Fence      int64     `json:"fence"`
 	Checkpoint int64     `json:"checkpoint"`
 	Attempt    int       `json:"attempt"`
-	Class      Class     `json:"class"`
+	Class      string    `json:"class"` // "transient" or "permanent", see [IsPermanent]
 	Code       string    `json:"code"`
 	Detail     string    `json:"detail"` // for operators only
 }

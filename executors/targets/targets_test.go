@@ -113,7 +113,7 @@ func TestQueryIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := targets.Targets{Query: &targets.Query{Everyone: true, Max: 10}}
-	if _, err := to.Query.Page(t.Context(), c, targets.Cursor{}, 5); taskkit.Classify(t.Context(), err) != taskkit.ClassPermanent {
+	if _, err := to.Query.Page(t.Context(), c, targets.Cursor{}, 5); !taskkit.IsPermanent(t.Context(), err) {
 		t.Errorf("11 people for a query of at most 10: %v, want a permanent error", err)
 	}
 	to.Query.Max = 11
@@ -173,7 +173,7 @@ func TestSegments(t *testing.T) {
 			}
 		}
 		everyone.Query.Max = 99
-		if _, err := everyone.Segments(ctx, c, db.DB, 30); taskkit.Classify(ctx, err) != taskkit.ClassPermanent {
+		if _, err := everyone.Segments(ctx, c, db.DB, 30); !taskkit.IsPermanent(ctx, err) {
 			t.Errorf("100 people for a query of at most 99: %v, want a permanent error", err)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/taskkit"
 )
 
@@ -60,7 +61,7 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // again.
 func ofHandler(ctx context.Context, err error) Code {
 	class := classify.Classify(ctx, err)
-	permanent := taskkit.Class(class.Class) == taskkit.ClassPermanent
+	permanent := class.Class == lifecycle.Permanent
 	mark, marked := errors.AsType[*classify.MarkedError](err)
 	switch {
 	case is[*panicError](err):
@@ -101,7 +102,7 @@ func ofSubmission(ctx context.Context, err error) Code {
 // ofDatabase returns the code of an error of the database, or "" if the message is not the cause: a
 // missing permission fails for every message, until an operator grants it.
 func ofDatabase(class classify.Classification) Code {
-	if taskkit.Class(class.Class) == taskkit.ClassPermanent && (class.OfItem || class.TooLarge) {
+	if class.Class == lifecycle.Permanent && (class.OfItem || class.TooLarge) {
 		return CodeDatabase
 	}
 	return ""

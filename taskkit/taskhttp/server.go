@@ -333,7 +333,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	p := ErrInternal
-	if taskkit.Classify(r.Context(), err) != taskkit.ClassPermanent {
+	if !taskkit.IsPermanent(r.Context(), err) {
 		p = ErrUnavailable.later(retryLater)
 	}
 	s.incident(r, p, err).write(w)

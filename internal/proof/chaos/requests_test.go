@@ -255,7 +255,7 @@ func (f *harness) request(at situation, r asks) time.Duration {
 			refused = err.Error()
 			f.Logf("%s: %v", r.name, err)
 		}
-		if err != nil && taskkit.Classify(f.Context(), err) != taskkit.ClassTransient {
+		if err != nil && taskkit.IsPermanent(f.Context(), err) {
 			f.Fatal(err)
 		}
 		return err == nil

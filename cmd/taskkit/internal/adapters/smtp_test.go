@@ -110,7 +110,7 @@ func TestSendTellsAnswersApart(t *testing.T) {
 		t.Parallel()
 		_, m := serveSMTP(t, mailserver.Config{RefuseSender: true})
 		errs := m.Send(t.Context(), mails(9))
-		if _, _, _, other := count(errs); other != 9 || taskkit.Classify(t.Context(), errs[0]) != taskkit.ClassPermanent {
+		if _, _, _, other := count(errs); other != 9 || !taskkit.IsPermanent(t.Context(), errs[0]) {
 			t.Errorf("%v, want a permanent error and not one mail refused", errs[0])
 		}
 	})
@@ -118,7 +118,7 @@ func TestSendTellsAnswersApart(t *testing.T) {
 		t.Parallel()
 		s, m := serveSMTP(t, mailserver.Config{DropEvery: 1})
 		errs := m.Send(t.Context(), mails(1))
-		if _, _, _, other := count(errs); other != 1 || taskkit.Classify(t.Context(), errs[0]) != taskkit.ClassTransient {
+		if _, _, _, other := count(errs); other != 1 || taskkit.IsPermanent(t.Context(), errs[0]) {
 			t.Errorf("%v, want a transient error", errs[0])
 		}
 		if n := s.Tally("").Accepted; n != 1 {
@@ -137,7 +137,7 @@ func TestSendTellsAnswersApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		errs := m.Send(t.Context(), mails(20))
-		if _, _, _, other := count(errs); other != 20 || taskkit.Classify(t.Context(), errs[19]) != taskkit.ClassTransient {
+		if _, _, _, other := count(errs); other != 20 || taskkit.IsPermanent(t.Context(), errs[19]) {
 			t.Errorf("%v, want a transient error for all", errs[19])
 		}
 	})

@@ -165,7 +165,7 @@ func (a *app) show(s shown) {
 	if len(s.Attempts) > 0 {
 		rows := make([][]string, len(s.Attempts))
 		for i, f := range s.Attempts {
-			rows[i] = []string{screen.Time(f.Created), fmt.Sprint(f.Checkpoint), fmt.Sprint(f.Attempt), string(f.Class), screen.Clean(f.Code), screen.Short(f.Detail, 80)}
+			rows[i] = []string{screen.Time(f.Created), fmt.Sprint(f.Checkpoint), fmt.Sprint(f.Attempt), f.Class, screen.Clean(f.Code), screen.Short(f.Detail, 80)}
 		}
 		a.section("Failed attempts, newest first", len(rows), showAttempts)
 		a.out.Table([]string{"when", "checkpoint", "attempt", "class", "code", "detail"}, rows, 2, 3)
