@@ -16,7 +16,9 @@ type TaskProgress struct {
 	Task     ID       `json:"task"`
 	Status   Status   `json:"status"`
 	Progress Progress `json:"progress"`
-	Counting Counting `json:"counting"` // whether Progress.Total is known
+	// Finding: the task has not found all its targets yet, see [Targeter], so Progress.Total
+	// is not known yet.
+	Finding bool `json:"finding,omitempty"`
 	// Remaining is the number of items that are neither done, failed nor skipped.
 	// Deferred items are among them. It is -1 while the total is unknown.
 	Remaining int64 `json:"remaining"`
@@ -39,16 +41,6 @@ type TaskProgress struct {
 	// and others cannot take the task over: see [Client.Explain].
 	Halted *time.Time `json:"halted,omitempty"`
 }
-
-// Counting says whether the number of items of a task is known.
-type Counting string
-
-// How tasks are counted.
-const (
-	CountingKnown   Counting = "known"    // by a list, a frozen set, [WithTotal] or [Batch.Total]
-	CountingAtStart Counting = "at_start" // the task has not found all its targets yet, see [Targeter]
-	CountingUnknown Counting = "unknown"  // nobody has counted the items, and perhaps nobody ever does
-)
 
 // TimeRange is a range of durations: it will most likely be one of these.
 type TimeRange struct {
@@ -92,14 +84,12 @@ func (c *Client) Progress(ctx context.Context, id ID) (*TaskProgress, error) {
 		}
 	}
 	p := newTaskProgress(t, rate, earlier)
-	if p.Counting == CountingUnknown {
+	if p.Remaining < 0 {
 		plan, err := op.Plan(ctx, id)
 		if err != nil {
 			return nil, c.public(ctx, err)
 		}
-		if plan.Frozen != nil && plan.Frozen.Finding {
-			p.Counting = CountingAtStart
-		}
+		p.Finding = plan.Frozen != nil && plan.Frozen.Finding
 	}
 	return p, nil
 }
@@ -107,13 +97,12 @@ func (c *Client) Progress(ctx context.Context, id ID) (*TaskProgress, error) {
 // newTaskProgress makes a progress of what was read. It is pure.
 func newTaskProgress(t *Task, rate store.Rate, earlier []workrate.History) *TaskProgress {
 	p := &TaskProgress{
-		Task: t.ID, Status: t.Status, Progress: t.Progress, Counting: CountingUnknown, Remaining: -1,
+		Task: t.ID, Status: t.Status, Progress: t.Progress, Remaining: -1,
 		Rate: rate.PerSecond(), Waiting: waiting(t), Halted: halted(t, rate),
 	}
 	if t.Progress.Total < 0 {
 		return p
 	}
-	p.Counting = CountingKnown
 	p.Remaining = max(t.Progress.Total-t.Progress.Processed(), 0)
 	if t.Ended() || p.Halted != nil {
 		return p

@@ -64,7 +64,7 @@ func TestClientProgressOfSearch(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, err := c.Progress(ctx, id)
-		if err != nil || p.Counting != taskkit.CountingAtStart || p.Remaining != -1 || p.Halted != nil || p.Rate != 0 {
+		if err != nil || !p.Finding || p.Remaining != -1 || p.Halted != nil || p.Rate != 0 {
 			t.Errorf("while it is searching: %+v, %v", p, err)
 		}
 		close(f.pass)
@@ -72,7 +72,7 @@ func TestClientProgressOfSearch(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, err = c.Progress(ctx, id)
-		if err != nil || p.Counting != taskkit.CountingKnown || p.Remaining != 0 || p.Progress.Done != 2 {
+		if err != nil || p.Finding || p.Remaining != 0 || p.Progress.Done != 2 {
 			t.Errorf("at its end: %+v, %v", p, err)
 		}
 	})

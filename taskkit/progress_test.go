@@ -60,7 +60,7 @@ func TestClientProgress(t *testing.T) {
 			t.Errorf("of no task: %v", err)
 		}
 		first := submit()
-		if p := read(first); p.Waiting != "waits for a worker" || p.Remaining != 50 || p.Counting != taskkit.CountingKnown || p.TimeLeft != nil || p.Rate != 0 {
+		if p := read(first); p.Waiting != "waits for a worker" || p.Remaining != 50 || p.Finding || p.TimeLeft != nil || p.Rate != 0 {
 			t.Errorf("before it runs: %+v", p)
 		}
 		g := &gate{reached: make(chan struct{}), pass: make(chan struct{})}
@@ -108,7 +108,7 @@ func TestClientProgress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := read(walk); p.Counting != taskkit.CountingUnknown || p.Remaining != -1 {
+		if p := read(walk); p.Finding || p.Remaining != -1 {
 			t.Errorf("of a walk: %+v", p)
 		}
 	})
