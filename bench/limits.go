@@ -90,8 +90,8 @@ func (x keyed) Execute(ctx context.Context, b *keyedBatch) (taskkit.Next, error)
 type keyedLimited struct{ keyed }
 
 // Limits implements [taskkit.Limiter].
-func (keyedLimited) Limits(t taskkit.LimitedTask[keyedSpec]) []taskkit.ConcurrencyLimit {
-	return []taskkit.ConcurrencyLimit{{Key: "key " + strconv.Itoa(t.Spec.Key), AtMost: limitAtMost}}
+func (keyedLimited) Limits(t taskkit.LimitedTask[keyedSpec]) map[string]int {
+	return map[string]int{"key " + strconv.Itoa(t.Spec.Key): limitAtMost}
 }
 
 // keyedKit is taskkit with tasks that have keys, in random order.

@@ -58,7 +58,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 				}
 			}
 			if limits {
-				c.limits = func() []ConcurrencyLimit {
+				c.limits = func() map[string]int {
 					return limiter.Limits(LimitedTask[Spec]{t.ID, t.Kind, t.Owner, t.RunAs, t.Queue, c.spec})
 				}
 			}
@@ -90,7 +90,7 @@ type call[Spec, State, Result any] struct {
 	segmenter Segmenter[Spec, State]                                     // nil: there is none
 	merger    Merger[State]                                              // nil: there is none
 	stager    Stager[Spec, State]                                        // nil: there is none
-	limits    func() []ConcurrencyLimit                                  // nil: there is no Limiter
+	limits    func() map[string]int                                      // nil: there is no Limiter
 	spec      Spec
 	raw       json.RawMessage // the stored spec
 }

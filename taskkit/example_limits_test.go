@@ -21,8 +21,8 @@ var statusKind = taskkit.NewKind(taskkind.Definition[statusSpec, struct{}, struc
 // statusSetter is a Limiter: of each program two tasks execute at once.
 type statusSetter struct{}
 
-func (statusSetter) Limits(t taskkit.LimitedTask[statusSpec]) []taskkit.ConcurrencyLimit {
-	return []taskkit.ConcurrencyLimit{{Key: fmt.Sprintf("program %d", t.Spec.Program), AtMost: 2}}
+func (statusSetter) Limits(t taskkit.LimitedTask[statusSpec]) map[string]int {
+	return map[string]int{fmt.Sprintf("program %d", t.Spec.Program): 2}
 }
 
 func (statusSetter) Execute(context.Context, *taskkit.Batch[statusSpec, struct{}]) (taskkit.Next, error) {
@@ -32,8 +32,8 @@ func (statusSetter) Execute(context.Context, *taskkit.Batch[statusSpec, struct{}
 func ExampleLimiter() {
 	var limiter taskkit.Limiter[statusSpec] = statusSetter{}
 	limits := limiter.Limits(taskkit.LimitedTask[statusSpec]{Spec: statusSpec{Program: 7}})
-	fmt.Printf("%s: at most %d at once\n", limits[0].Key, limits[0].AtMost)
-	// Output: program 7: at most 2 at once
+	fmt.Println(limits)
+	// Output: map[program 7:2]
 }
 
 func ExampleWithLimit() {

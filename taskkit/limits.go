@@ -3,6 +3,8 @@ package taskkit
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -10,18 +12,12 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// ConcurrencyLimit is how many tasks with a key execute at once, over all workers and kinds. The key is any
-// text of up to 200 bytes, such as "program 7" or the name of a kind.
-type ConcurrencyLimit struct {
-	Key    string
-	AtMost int // at least 1
-}
-
 // limitsMax is how many limits a task may have.
 const limitsMax = 10
 
 // WithLimit makes the task wait until fewer than so many tasks with the key execute, over all
-// workers and kinds. It is exact: also while workers are lost, never more execute. The task keeps its permit from one batch to the
+// workers and kinds. The key is any text of up to 200 bytes, such as "program 7" or the name of a
+// kind. The limit is exact: also while workers are lost, never more execute. The task keeps its permit from one batch to the
 // next, and gives it back when it ends or leaves its worker, for instance to wait for a
 // retry or for its children. Tasks that wait for a permit take no slot, and are woken in the order of their
 // submission.
@@ -31,12 +27,11 @@ const limitsMax = 10
 // the spec, see [Limiter]. It is an *[OptionError] below 1, for an empty key and with [WithCoalescing].
 func WithLimit(key string, atMost int) SubmitOption {
 	return submitOption(func(s *submission) {
-		l := ConcurrencyLimit{key, atMost}
-		if problem := lifecycle.LimitProblem(l.Key, l.AtMost); problem != "" {
+		if problem := lifecycle.LimitProblem(key, atMost); problem != "" {
 			s.fail("WithLimit", problem)
 			return
 		}
-		s.Options.Limits = store.MergeLimits(s.Options.Limits, []store.Limit{store.Limit(l)})
+		s.Options.Limits = store.MergeLimits(s.Options.Limits, []store.Limit{{Key: key, AtMost: atMost}})
 		if len(s.Options.Limits) > limitsMax {
 			s.fail("WithLimit", fmt.Sprintf("more than %d keys for one task", limitsMax))
 		}
@@ -44,11 +39,11 @@ func WithLimit(key string, atMost int) SubmitOption {
 }
 
 // Limiter is an [Executor] whose tasks have limits by their specs, such as two at once for each
-// program. Limits is called by the worker before a task begins or continues; it
-// must return the same for the same task, and it must not block. What it returns is added to the limits of [WithLimit]. A limit that
-// WithLimit would refuse fails the task with the code misuse.
+// program. Limits returns how many tasks with each key may execute at once, which is added to the limits of
+// [WithLimit]. The worker calls it before a task begins or continues; it must return the same for the same
+// task, and it must not block. A limit that WithLimit would refuse fails the task with the code misuse.
 type Limiter[Spec any] interface {
-	Limits(t LimitedTask[Spec]) []ConcurrencyLimit
+	Limits(t LimitedTask[Spec]) map[string]int
 }
 
 // LimitedTask is a task as a [Limiter] sees it.
@@ -62,15 +57,16 @@ type LimitedTask[Spec any] struct {
 
 // Limits implements [session.Limiter].
 func (c *call[Spec, State, Result]) Limits() ([]store.Limit, error) {
-	var limits []store.Limit
-	for _, l := range c.limits() {
-		if problem := lifecycle.LimitProblem(l.Key, l.AtMost); problem != "" {
-			return nil, misuse(errors.New("the method Limits of the executor returned a limit that is none: " + problem))
-		}
-		limits = append(limits, store.Limit(l))
+	given := c.limits()
+	if len(given) > limitsMax {
+		return nil, misuse(fmt.Errorf("the method Limits of the executor returned %d limits, more than %d", len(given), limitsMax))
 	}
-	if len(limits) > limitsMax {
-		return nil, misuse(fmt.Errorf("the method Limits of the executor returned %d limits, more than %d", len(limits), limitsMax))
+	var limits []store.Limit
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		if problem := lifecycle.LimitProblem(key, given[key]); problem != "" {
+			return nil, misuse(errors.New("the method Limits of the executor returned an invalid limit: " + problem))
+		}
+		limits = append(limits, store.Limit{Key: key, AtMost: given[key]})
 	}
 	return limits, nil
 }

@@ -51,10 +51,10 @@ func (g *gauge) most(key string) int {
 // limitedBy is an executor with limits by the spec: two at once for each number of items.
 type limitedBy struct {
 	funcs[countSpec, countState]
-	limits func(t taskkit.LimitedTask[countSpec]) []taskkit.ConcurrencyLimit
+	limits func(t taskkit.LimitedTask[countSpec]) map[string]int
 }
 
-func (x *limitedBy) Limits(t taskkit.LimitedTask[countSpec]) []taskkit.ConcurrencyLimit {
+func (x *limitedBy) Limits(t taskkit.LimitedTask[countSpec]) map[string]int {
 	return x.limits(t)
 }
 
@@ -76,11 +76,11 @@ func TestLimits(t *testing.T) {
 			}
 			return counts(ctx, b)
 		}
-		x := &limitedBy{funcs[countSpec, countState]{execute: execute}, func(task taskkit.LimitedTask[countSpec]) []taskkit.ConcurrencyLimit {
+		x := &limitedBy{funcs[countSpec, countState]{execute: execute}, func(task taskkit.LimitedTask[countSpec]) map[string]int {
 			if task.ID == (taskkit.ID{}) || task.Kind != "limits" || task.Owner != taskkit.SystemOwner || task.Queue != "default" {
 				t.Errorf("limits of %+v", task)
 			}
-			return []taskkit.ConcurrencyLimit{{Key: fmt.Sprintf("items %d", task.Spec.Items), AtMost: 2}}
+			return map[string]int{fmt.Sprintf("items %d", task.Spec.Items): 2}
 		}}
 		var ids []taskkit.ID
 		for n := range 24 {
@@ -223,8 +223,8 @@ func TestLimitsAreChecked(t *testing.T) {
 			}
 		}
 		// A wrong limit of an executor fails the task.
-		x := &limitedBy{funcs[countSpec, countState]{execute: doneAtOnce}, func(taskkit.LimitedTask[countSpec]) []taskkit.ConcurrencyLimit {
-			return []taskkit.ConcurrencyLimit{{Key: "k"}}
+		x := &limitedBy{funcs[countSpec, countState]{execute: doneAtOnce}, func(taskkit.LimitedTask[countSpec]) map[string]int {
+			return map[string]int{"k": 0}
 		}}
 		started(t, db, registered(k, x), quick(t, db))
 		if task := ended(t, db, submitted(t, db, k, countSpec{})); task.Status != taskkit.StatusFailure || !strings.Contains(task.StatusDetail, "misuse") || !strings.Contains(task.StatusDetail, "method Limits") {

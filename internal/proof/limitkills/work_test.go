@@ -63,11 +63,11 @@ type worker struct {
 }
 
 // Limits implements [taskkit.Limiter]. It is called for each session.
-func (w *worker) Limits(t taskkit.LimitedTask[workSpec]) []taskkit.ConcurrencyLimit {
+func (w *worker) Limits(t taskkit.LimitedTask[workSpec]) map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sessions[t.ID]++
-	return []taskkit.ConcurrencyLimit{{Key: fmt.Sprintf("key %d", t.Spec.Key), AtMost: limit}}
+	return map[string]int{fmt.Sprintf("key %d", t.Spec.Key): limit}
 }
 
 // Execute implements [taskkit.Executor].
