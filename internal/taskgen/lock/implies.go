@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"taskkit.dev/internal/taskgen/model"
 )
@@ -217,7 +218,8 @@ func ruleImplies(o, r model.Rule) bool {
 	case "containsany", "excludesall":
 		a, b := strings.Split(o.Param, ""), strings.Split(r.Param, "")
 		return same && (o.Name == "containsany" && subset(a, b) || o.Name == "excludesall" && subset(b, a)) ||
-			o.Name == "excludesall" && (r.Name == "excludes" || r.Name == "excludesrune") && strings.ContainsAny(r.Param, o.Param)
+			o.Name == "excludesall" && r.Name == "excludes" && strings.ContainsAny(r.Param, o.Param) ||
+			o.Name == "excludesall" && r.Name == "excludesrune" && strings.ContainsAny(firstRune(r.Param), o.Param)
 	case "excludes":
 		return same && has(r.Param, o.Param)
 	case "startsnotwith":
@@ -229,6 +231,12 @@ func ruleImplies(o, r model.Rule) bool {
 		return siblingImplies(o, r, subset)
 	}
 	return o.Param == "" && r.Param == "" && leads(o.Name, r.Name)
+}
+
+// firstRune returns the first character of a text: rules about a rune look at no more of their parameter.
+func firstRune(s string) string {
+	_, size := utf8.DecodeRuneInString(s)
+	return s[:size]
 }
 
 // siblingImplies is ruleImplies for rules about other fields.
@@ -365,6 +373,9 @@ func (p prover) bound(r model.Rule) interval {
 	_, size := p.sized()
 	whole := size || base == "string" || strings.HasPrefix(base, "int") || strings.HasPrefix(base, "uint")
 	n, ok := number(r.Param)
+	if bits, float := strings.CutPrefix(base, "float"); float {
+		n, ok = floating(r.Param, bits)
+	}
 	if !ok || !whole && !numberWord.MatchString(base) {
 		return interval{}
 	}
@@ -394,6 +405,15 @@ func (p prover) bound(r model.Rule) interval {
 	default:
 		return interval{}
 	}
+}
+
+// floating reads the parameter of a rule for a float, as validator does: 010 is ten there, and
+// eight for an integer.
+func floating(s, bits string) (*big.Rat, bool) {
+	size, _ := strconv.Atoi(bits)
+	f, err := strconv.ParseFloat(s, size)
+	n := new(big.Rat).SetFloat64(f) // nil for an infinity
+	return n, err == nil && n != nil
 }
 
 // number reads the parameter of a rule: a number or a duration.

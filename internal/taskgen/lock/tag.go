@@ -178,6 +178,10 @@ func (c *comparison) rules(path string, was, is model.Fact, element bool, isNew 
 	}
 	p := prover{typ: was.Type, old: old.list, zero: now.mayRefuse() && old.mayRefuse() && !old.refuses(), refuses: old.refuses()}
 	for _, r := range now.list {
+		if sibling, changed := c.changedSibling(r, was, is); changed {
+			limit(LimitNoTighten, "the rule "+r.String()+" compares with "+sibling+", whose type has changed", "restore the type, or change the types of both fields in the same way")
+			continue
+		}
 		if p.proves(onlyOld(r, isNew)) || r.ComparesSiblings() && meetsAbsent(r, isNew, false) {
 			continue
 		}
