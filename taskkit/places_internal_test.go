@@ -210,8 +210,13 @@ func TestEveryOptionOfSchedule(t *testing.T) {
 func TestEveryFieldFromStore(t *testing.T) {
 	t.Parallel()
 	hidden := map[string]string{
-		"ModifiedBy": "Client.Events has it", "Secrets": "it masks the spec and the state", "IdempotencyKey": "it may be a secret of the client",
-		"TargetsField": "for Items", "Stalled": "only the order of claims depends on it", "HasChildren": "Client.read makes Children of it", "HasOpenChildren": "for the answer to a request",
+		"ModifiedBy":      "the last writer: RunAs of a worker, or the actor of a request, which Client.Events has",
+		"Secrets":         "it masks the spec and the state",
+		"IdempotencyKey":  "it may be a secret of the client",
+		"TargetsField":    "for the targets, of this task and of one that follows it",
+		"Stalled":         "for workers: the order of claims, the size of batches, items that kill workers; taskevent has TakenOver",
+		"HasChildren":     "Client.read makes Children of it",
+		"HasOpenChildren": "for the answer to a request",
 	}
 	plain := fromStore(store.Task{})
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[store.Task]()) {
