@@ -12,6 +12,7 @@ import (
 	"taskkit.dev/internal/engine/maintain"
 	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/taskkit/taskevent"
+	"taskkit.dev/taskkit/throttle"
 )
 
 // Config configures a [Worker]. The zero Config is ready to use.
@@ -131,7 +132,7 @@ type Config struct {
 
 	// Throttle says when batches wait because the database, or what the application says itself,
 	// is not well. Its zero value has defaults for kinds that name the tables that they write.
-	Throttle Throttle
+	Throttle throttle.Config
 
 	// UnknownKindAfter is after how long a waiting task ends in ERROR with the code unknown_kind
 	// when no live worker that serves its queue knows its kind or revision. The task must have been
@@ -162,7 +163,7 @@ func (c Config) engine() engine.Config {
 			MeasureEvery: or(c.measureEvery, 5*time.Second), Call: or(c.CallTimeout, 10*time.Second),
 			LockTimeout: or(c.LockTimeout, 5*time.Second), MaxAttempts: or(c.MaxAttempts, 10),
 			Backoff:  classify.Backoff{Base: or(c.Backoff, 5*time.Second), Cap: or(c.BackoffMax, time.Hour)},
-			Identity: c.Context, Throttle: c.Throttle.engine(),
+			Identity: c.Context, Throttle: throttleConfig(c.Throttle),
 		},
 		Intervals: maintain.Intervals{
 			CleanEvery: or(c.cleanEvery, time.Minute), Events: kept(c.Retention.or(defaultRetention).Events),

@@ -84,7 +84,7 @@ func (c Config) check(e engine.Config) error {
 			fail(fmt.Sprintf("KindRetention[%q].%s", kind, fields[i]), "%s", problems[i])
 		}
 	}
-	fields, problems = c.Throttle.problems()
+	fields, problems = throttleProblems(c.Throttle)
 	for i := range fields {
 		fail("Throttle."+fields[i], "%s", problems[i])
 	}

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"taskkit.dev/taskkit/throttle"
 )
 
-// defaults are all defaults of [Config], [Retention] and [Throttle]: their documentation says
+// defaults are all defaults of [Config], [Retention] and [throttle.Config]: their documentation says
 // them in these words, and a zero value has them. A nil value is not compared.
 func defaults() []struct {
 	field, text string
@@ -75,7 +77,7 @@ func defaults() []struct {
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	docs := make(map[string]string)
-	for _, file := range []string{"config.go", "retention.go", "throttle.go"} {
+	for _, file := range []string{"config.go", "retention.go", "throttle/throttle.go"} {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
@@ -85,9 +87,13 @@ func TestDefaults(t *testing.T) {
 			if !ok {
 				return true
 			}
+			of := spec.Name.Name
+			if f.Name.Name == "throttle" && of == "Config" {
+				of = "Throttle"
+			}
 			if fields, ok := spec.Type.(*ast.StructType); ok {
 				for _, field := range fields.Fields.List {
-					docs[spec.Name.Name+"."+field.Names[0].Name] = strings.Join(strings.Fields(field.Doc.Text()), " ")
+					docs[of+"."+field.Names[0].Name] = strings.Join(strings.Fields(field.Doc.Text()), " ")
 				}
 			}
 			return true
@@ -111,9 +117,9 @@ func TestDefaults(t *testing.T) {
 			checkRetentionRow(t, string(operations), name, d.text)
 		}
 	}
-	for _, of := range []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[Retention](), reflect.TypeFor[Throttle]()} {
-		for field := range of.Fields() {
-			if name := of.Name() + "." + field.Name; !listed[name] {
+	for of, config := range map[string]reflect.Type{"Config": reflect.TypeFor[Config](), "Retention": reflect.TypeFor[Retention](), "Throttle": reflect.TypeFor[throttle.Config]()} {
+		for field := range config.Fields() {
+			if name := of + "." + field.Name; !listed[name] {
 				t.Errorf("%s is not in the list of defaults", name)
 			}
 		}

@@ -8,10 +8,11 @@ import (
 
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskevent"
+	"taskkit.dev/taskkit/throttle"
 )
 
 // A batch waits while an indicator of the application says why, and continues by itself.
-func ExampleThrottle() {
+func ExampleConfig_throttle() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	r := greeting(func(_ context.Context, b *greetBatch) (taskkit.Next, error) {
@@ -24,9 +25,9 @@ func ExampleThrottle() {
 	var mails atomic.Int64 // that wait to be sent
 	mails.Store(12_000)
 	config := taskkit.Config{
-		Throttle: taskkit.Throttle{
+		Throttle: throttle.Config{
 			Interval: 10 * time.Millisecond, // 5 s, unless a test must be quick
-			Indicators: []taskkit.Indicator{{
+			Indicators: []throttle.Indicator{{
 				Name: "outbox",
 				Check: func(context.Context) (string, error) {
 					if n := mails.Load(); n > 1000 {

@@ -20,6 +20,7 @@ import (
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskevent"
 	"taskkit.dev/taskkit/taskkind"
+	"taskkit.dev/taskkit/throttle"
 )
 
 // touchKind is a kind whose batches write the table touch.
@@ -49,8 +50,8 @@ func newStepper() *stepper {
 // free lets all batches go on.
 func (s *stepper) free() { close(s.next) }
 
-// throttle is the configuration of a worker that reads often.
-func throttle(t *testing.T, db *testdb.DB, change func(*taskkit.Throttle)) (taskkit.Config, *recorder) {
+// throttled is the configuration of a worker that reads often.
+func throttled(t *testing.T, db *testdb.DB, change func(*throttle.Config)) (taskkit.Config, *recorder) {
 	t.Helper()
 	c, r := quick(t, db), &recorder{}
 	c.Observer = r
@@ -136,7 +137,7 @@ func TestThrottleVacuum(t *testing.T) {
 	// It has enough pages for a VACUUM of minutes, unless autovacuum was here before.
 	executeSQL(t, db.DB, "ALTER TABLE touch SET (autovacuum_enabled = off)")
 	executeSQL(t, db.DB, "INSERT INTO touch SELECT repeat('x', 900), n, 'other' FROM generate_series(1, 8000) n")
-	c, r := throttle(t, db, func(*taskkit.Throttle) {})
+	c, r := throttled(t, db, func(*throttle.Config) {})
 	waits(t, db, c, r, func() (end func()) {
 		return inSession(t, db.DB, "SET vacuum_cost_delay = 100; SET vacuum_cost_limit = 1", "VACUUM touch", func() bool {
 			var works bool
@@ -152,7 +153,7 @@ func TestThrottleLocks(t *testing.T) {
 	db := migrated(t, testdb.Postgres(t))
 	makeTouch(t, db.DB)
 	executeSQL(t, db.DB, "INSERT INTO touch VALUES ('other', 1, 'other')")
-	c, r := throttle(t, db, func(c *taskkit.Throttle) { c.LockWait = 20 * time.Millisecond })
+	c, r := throttled(t, db, func(c *throttle.Config) { c.LockWait = 20 * time.Millisecond })
 	waits(t, db, c, r, func() (end func()) {
 		tx, err := db.BeginTx(context.WithoutCancel(t.Context()), nil)
 		if err != nil {
@@ -214,7 +215,7 @@ func TestThrottleReplica(t *testing.T) {
 		err := db.QueryRow("SELECT count(*) > 0 FROM pg_stat_replication WHERE state = 'streaming'").Scan(&follows)
 		return err == nil && follows
 	})
-	c, r := throttle(t, db, func(c *taskkit.Throttle) { c.ReplicaBytes = 4 << 20 })
+	c, r := throttled(t, db, func(c *throttle.Config) { c.ReplicaBytes = 4 << 20 })
 	waits(t, db, c, r, func() (end func()) {
 		executeSQL(t, replica, "SELECT pg_wal_replay_pause()")
 		executeSQL(t, db.DB, "INSERT INTO touch SELECT repeat('x', 900), n, 'other' FROM generate_series(1, 8000) n")
@@ -227,7 +228,7 @@ func TestThrottleWAL(t *testing.T) {
 	t.Parallel()
 	db := migrated(t, testdb.On(t, testdb.OwnServer(t)))
 	makeTouch(t, db.DB)
-	c, r := throttle(t, db, func(c *taskkit.Throttle) { c.WALRate = 1 << 20 })
+	c, r := throttled(t, db, func(c *throttle.Config) { c.WALRate = 1 << 20 })
 	waits(t, db, c, r, func() (end func()) {
 		return inSession(t, db.DB, "CREATE TABLE written (s text)",
 			"DO $$ BEGIN LOOP INSERT INTO written SELECT repeat('x', 900) FROM generate_series(1, 50); PERFORM pg_sleep(0.002); END LOOP; END $$",
@@ -241,8 +242,8 @@ func TestThrottleIndicator(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
 		var mails atomic.Int64
-		change := func(c *taskkit.Throttle) {
-			c.Indicators = []taskkit.Indicator{{Name: "outbox", Kinds: []string{"touching"}, Check: func(context.Context) (string, error) {
+		change := func(c *throttle.Config) {
+			c.Indicators = []throttle.Indicator{{Name: "outbox", Kinds: []string{"touching", "of_another_worker"}, Check: func(context.Context) (string, error) {
 				switch n := mails.Load(); {
 				case n < 0:
 					return "", errors.New("the outbox cannot be read")
@@ -253,7 +254,7 @@ func TestThrottleIndicator(t *testing.T) {
 			}}}
 		}
 		for n, want := range map[int64]string{12_000: "throttled: outbox: 12000 mails wait", -1: "throttled: outbox failed: the outbox cannot be read"} {
-			c, r := throttle(t, db, change)
+			c, r := throttled(t, db, change)
 			stop := waits(t, db, c, r, func() (end func()) {
 				mails.Store(n)
 				return func() { mails.Store(10) }
@@ -340,12 +341,12 @@ func TestThrottleStatements(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		kind   *taskkit.Kind[countSpec, countState, string]
-		change func(*taskkit.Throttle)
+		change func(*throttle.Config)
 		most   int
 	}{
-		"nothing": {countKind, func(*taskkit.Throttle) {}, 0},
-		"off":     {touchKind, func(c *taskkit.Throttle) { c.Off = true }, 0},
-		"touches": {touchKind, func(c *taskkit.Throttle) { c.Interval = time.Hour }, 1},
+		"nothing": {countKind, func(*throttle.Config) {}, 0},
+		"off":     {touchKind, func(c *throttle.Config) { c.Off = true }, 0},
+		"touches": {touchKind, func(c *throttle.Config) { c.Interval = time.Hour }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -360,7 +361,7 @@ func TestThrottleStatements(t *testing.T) {
 			traced := *db
 			traced.DB = stdlib.OpenDB(*config)
 			t.Cleanup(func() { _ = traced.Close() })
-			wc, _ := throttle(t, &traced, c.change)
+			wc, _ := throttled(t, &traced, c.change)
 			var ids []taskkit.ID
 			for range 5 {
 				ids = append(ids, submitted(t, db, c.kind, countSpec{Items: 40}))
@@ -392,7 +393,7 @@ func TestThrottleWithoutRights(t *testing.T) {
 		executeSQL(t, db.DB, s)
 	}
 	plain := asRole(t, db, "plain")
-	c, r := throttle(t, plain, func(c *taskkit.Throttle) { c.Interval = 10 * time.Millisecond })
+	c, r := throttled(t, plain, func(c *throttle.Config) { c.Interval = 10 * time.Millisecond })
 	started(t, plain, registered(touchKind, counting("w")), c)
 	for range 5 {
 		if task := ended(t, db, submitted(t, db, touchKind, countSpec{Items: 20})); task.Status != taskkit.StatusCompleted {
@@ -415,17 +416,15 @@ func TestThrottleRefused(t *testing.T) {
 	t.Parallel()
 	db := testdb.SQLite(t)
 	ok := func(context.Context) (string, error) { return "", nil }
-	for want, c := range map[string]taskkit.Throttle{
+	for want, c := range map[string]throttle.Config{
 		"Throttle.Interval":               {Interval: time.Millisecond},
 		"Throttle.WALRate":                {WALRate: -1},
-		"Throttle.ReplicaLag":             {ReplicaLag: -1},
-		"Throttle.LockWait":               {LockWait: -time.Second},
 		"Throttle.IgnoreReplicas":         {IgnoreReplicas: []string{"a", ""}},
-		"Throttle.Indicators[0].Name":     {Indicators: []taskkit.Indicator{{Name: "Not a name", Check: ok}}},
-		"Throttle.Indicators[1].Name":     {Indicators: []taskkit.Indicator{{Name: "a", Check: ok}, {Name: "a", Check: ok}}},
-		"Throttle.Indicators[0].Check":    {Indicators: []taskkit.Indicator{{Name: "a"}}},
-		"Throttle.Indicators[0].Kinds":    {Indicators: []taskkit.Indicator{{Name: "a", Check: ok, Kinds: []string{"nobody"}}}},
-		"Config.Throttle.Indicators[1].K": {Indicators: []taskkit.Indicator{{Name: "b", Check: ok}, {Name: "a", Check: ok, Kinds: []string{}}}},
+		"Throttle.Indicators[0].Name":     {Indicators: []throttle.Indicator{{Name: "Not a name", Check: ok}}},
+		"Throttle.Indicators[1].Name":     {Indicators: []throttle.Indicator{{Name: "a", Check: ok}, {Name: "a", Check: ok}}},
+		"Throttle.Indicators[0].Check":    {Indicators: []throttle.Indicator{{Name: "a"}}},
+		"Throttle.Indicators[0].Kinds":    {Indicators: []throttle.Indicator{{Name: "a", Check: ok, Kinds: []string{"Not a kind"}}}},
+		"Config.Throttle.Indicators[1].K": {Indicators: []throttle.Indicator{{Name: "b", Check: ok}, {Name: "a", Check: ok, Kinds: []string{}}}},
 	} {
 		var option *taskkit.OptionError
 		_, err := taskkit.NewWorker(t.Context(), db.DB, registered(countKind, counting("w")), taskkit.Config{Throttle: c})
@@ -433,8 +432,13 @@ func TestThrottleRefused(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
+	aliased := taskkit.NewKind(taskkind.Definition[countSpec, countState, string]{Name: "renamed", Aliases: []string{"former"}})
+	c := taskkit.Config{Throttle: throttle.Config{Indicators: []throttle.Indicator{{Name: "a", Check: ok, Kinds: []string{"former"}}}}}
+	if _, err := taskkit.NewWorker(t.Context(), db.DB, registered(aliased, counting("w")), c); err == nil || !strings.Contains(err.Error(), "alias of the kind renamed") {
+		t.Errorf("an alias: %v", err)
+	}
 	for _, name := range []string{"vacuum", "replicas", "wal", "locks", "health"} {
-		c := taskkit.Config{Throttle: taskkit.Throttle{Indicators: []taskkit.Indicator{{Name: name, Check: ok}}}}
+		c := taskkit.Config{Throttle: throttle.Config{Indicators: []throttle.Indicator{{Name: name, Check: ok}}}}
 		if _, err := taskkit.NewWorker(t.Context(), db.DB, registered(countKind, counting("w")), c); err == nil {
 			t.Errorf("an indicator of one's own may be called %s", name)
 		}

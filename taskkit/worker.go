@@ -37,7 +37,7 @@ func NewWorker(ctx context.Context, db *sql.DB, r *Registry, c Config) (*Worker,
 	ec := c.engine()
 	ctx, cancel := context.WithTimeout(ctx, ec.Call)
 	defer cancel()
-	errs := append(c.Throttle.unknownKinds(r.names), r.check(), c.checkOn(ctx, db, ec))
+	errs := append(throttledAliases(c.Throttle, r.kinds), r.check(), c.checkOn(ctx, db, ec))
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/taskkit/taskevent"
+	"taskkit.dev/taskkit/throttle"
 )
 
 // A reading is as old as what was read first, and one that takes longer than an interval still serves all sessions that
@@ -16,7 +17,7 @@ func TestThrottleSlowReading(t *testing.T) {
 	t.Parallel()
 	slow := func(e *throttled, d, every time.Duration) {
 		e.config.Throttle.Interval = every
-		e.config.Throttle.Indicators = []session.Indicator{{Name: "mails", Check: func(context.Context) (string, error) { pass(d); return "", nil }}}
+		e.config.Throttle.Indicators = []throttle.Indicator{{Name: "mails", Check: func(context.Context) (string, error) { pass(d); return "", nil }}}
 	}
 	t.Run("age", func(t *testing.T) {
 		t.Parallel()
@@ -64,7 +65,7 @@ func TestThrottleSlowIndicatorOfOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		e := newThrottled(t, 100)
-		e.config.Throttle = session.ThrottleConfig{Interval: interval, Indicators: []session.Indicator{
+		e.config.Throttle = session.ThrottleConfig{Interval: interval, Indicators: []throttle.Indicator{
 			{Name: "slow", Kinds: []string{"other"}, Check: func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }},
 			{Name: "quick", Check: func(context.Context) (string, error) { return "", nil }},
 		}}

@@ -20,6 +20,7 @@ import (
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/memstore"
 	"taskkit.dev/taskkit/taskevent"
+	"taskkit.dev/taskkit/throttle"
 )
 
 // healthy is a store whose health a test sets, and that counts the readings and the claims of tasks.
@@ -290,7 +291,7 @@ func TestThrottleCostsNothing(t *testing.T) {
 		"no interval":   {func(e *throttled) { e.config.Throttle.Interval = 0 }, false},
 		"no limit":      {func(e *throttled) { e.config.Throttle.Vacuum = false }, false},
 		"an indicator of another": {func(e *throttled) {
-			e.config.Throttle = session.ThrottleConfig{Interval: interval, Indicators: []session.Indicator{{Name: "x", Kinds: []string{"other"}, Check: unexpected(e.T)}}}
+			e.config.Throttle = session.ThrottleConfig{Interval: interval, Indicators: []throttle.Indicator{{Name: "x", Kinds: []string{"other"}, Check: unexpected(e.T)}}}
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -414,7 +415,7 @@ func TestThrottleIndicators(t *testing.T) {
 				var mu sync.Mutex
 				well, calls, at := false, 0, 0
 				release := make(chan struct{})
-				e.config.Throttle = session.ThrottleConfig{Interval: interval, Indicators: []session.Indicator{{Name: "mails", Kinds: []string{"demo"}, Check: func(ctx context.Context) (string, error) {
+				e.config.Throttle = session.ThrottleConfig{Interval: interval, Indicators: []throttle.Indicator{{Name: "mails", Kinds: []string{"demo"}, Check: func(ctx context.Context) (string, error) {
 					mu.Lock()
 					calls, at = calls+1, at+1
 					if at > 1 {

@@ -146,7 +146,7 @@ type OldRemoved struct {
 }
 
 // ThrottleBegan: an indicator has ceased to be well, and batches of this worker wait for it, see
-// taskkit.Throttle. It is sent once, and again after a [ThrottleEnded].
+// taskkit.Config.Throttle. It is sent once, and again after a [ThrottleEnded].
 type ThrottleBegan struct {
 	Worker    string
 	Indicator string // such as "vacuum", or the name of an indicator of the program

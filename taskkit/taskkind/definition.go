@@ -41,7 +41,7 @@ type Definition[Spec, State, Result any] struct {
 	DeferDelays []time.Duration
 	// Touches are the tables that the batches of the kind's tasks write, by the names that the
 	// database has for them: "people", or "app.people" with a schema. Batches wait while one of
-	// them is not well, see [Throttle]. Defaults to none.
+	// them is not well, see taskkit.Config.Throttle. Defaults to none.
 	Touches []string
 	// Queue is the queue of the kind's tasks, unless [WithQueue] names another.
 	// Defaults to "default".

@@ -13,28 +13,21 @@ import (
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/taskevent"
+	"taskkit.dev/taskkit/throttle"
 )
 
 // ThrottleConfig is when batches wait because the database, or what else an indicator of the
 // user's is about, is not well.
 type ThrottleConfig struct {
 	Interval time.Duration // for which a reading holds; 0: nothing is read
-	// The limits hold for kinds that touch tables, on PostgreSQL. 0 is none.
+	// The limits hold for kinds that touch tables, on PostgreSQL. There is none below 1.
 	Vacuum         bool // wait for commands that work on the tables
 	ReplicaLag     time.Duration
 	ReplicaBytes   int64
 	IgnoreReplicas []string // by application_name
 	WALRate        int64    // bytes per second
 	LockWait       time.Duration
-	Indicators     []Indicator
-}
-
-// Indicator is one of the user's.
-type Indicator struct {
-	Name  string
-	Kinds []string // by the names of the kinds, without aliases; nil: all
-	// Check returns why batches must wait, "" if they need not.
-	Check func(ctx context.Context) (string, error)
+	Indicators     []throttle.Indicator
 }
 
 // IndicatorHealth is the indicator of a database whose health cannot be read.

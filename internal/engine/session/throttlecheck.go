@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"taskkit.dev/taskkit/throttle"
 )
 
 // check is an indicator of the user's with its current call. It belongs to the session that reads.
 type check struct {
-	Indicator
+	throttle.Indicator
 
 	answer  *string      // of the call, once it has returned
 	started time.Time    // when the call began

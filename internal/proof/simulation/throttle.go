@@ -13,6 +13,7 @@ import (
 	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/throttle"
 )
 
 // Throttle is what makes batches of a plan wait.
@@ -80,7 +81,7 @@ func (n *node) throttle() session.ThrottleConfig {
 	}
 	c := session.ThrottleConfig{Interval: readFor, Vacuum: true}
 	if t.Watched != nil {
-		c.Indicators = []session.Indicator{{Name: indicatorOwn, Kinds: t.Watched, Check: n.outbox}}
+		c.Indicators = []throttle.Indicator{{Name: indicatorOwn, Kinds: t.Watched, Check: n.outbox}}
 	}
 	return c
 }
