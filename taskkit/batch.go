@@ -37,11 +37,14 @@ type Batch[Spec, State any] struct {
 	// Segment is the part of the work that a bucket has, and builds the predicate for it. It
 	// is the zero Segment for other tasks; see [Segmenter].
 	Segment segment.Segment
-	// Children are those of the task before the batch, of a kind that may have children.
-	Children BatchChildren
-	Limit    int          // the number of items to process at most
-	Attempt  int          // counts the attempts of this batch, from 1
-	Log      *slog.Logger // has the task's id and kind as attributes
+	// Children counts the children of the task before the batch.
+	Children struct {
+		Open   int // neither ended nor removed
+		Failed int // in FAILURE or ERROR
+	}
+	Limit   int          // the number of items to process at most
+	Attempt int          // counts the attempts of this batch, from 1
+	Log     *slog.Logger // has the task's id and kind as attributes
 
 	step *session.Step
 }
@@ -138,7 +141,7 @@ func (b *Batch[Spec, State]) Advance(n int) { b.runtime().Advance(n) }
 func (b *Batch[Spec, State]) Total(n int) { b.runtime().Total(n) }
 
 // EndReason says why Abort or Report is called, so that an Abort can keep what the
-// Report of a stopped task needs. It is [NotEnding] during Execute.
+// Report of a stopped task needs. It is empty during Execute.
 func (b *Batch[Spec, State]) EndReason() EndReason { return EndReason(b.runtime().Ending) }
 
 // EndReason is why a task ends.
@@ -147,7 +150,6 @@ type EndReason string
 // The endings. A task that ends while no worker runs it has neither Abort nor
 // Report called.
 const (
-	NotEnding EndReason = ""        // in Execute
 	EndDone   EndReason = "done"    // Execute returned Done: Report
 	EndStop   EndReason = "stopped" // it was stopped, what was done is kept: Abort, then Report
 	EndFailed EndReason = "failed"  // FAILURE or ERROR: Abort

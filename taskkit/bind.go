@@ -105,7 +105,7 @@ func (c *call[Spec, State, Result]) batch(s *session.Step, state json.RawMessage
 		return nil, Permanent("undecodable_state", err)
 	}
 	if f := s.Family; f != nil {
-		b.Children = BatchChildren{Open: int(f.Open), Failed: int(f.Failed)}
+		b.Children.Open, b.Children.Failed = int(f.Open), int(f.Failed)
 	}
 	if child := s.Child; child != nil {
 		b.Parent = child.Parent

@@ -98,12 +98,6 @@ func (n Next) check() error {
 	return misuse(fmt.Errorf("%q is no meaning of a failed child: use FailParent, PauseParent or ContinueParent", shorten(string(n.onFailure))))
 }
 
-// BatchChildren are the children of a task before a batch.
-type BatchChildren struct {
-	Open   int // neither ended nor removed
-	Failed int // in FAILURE or ERROR
-}
-
 // WithChildFailure says what a bucket or a stage that fails means for the task. With
 // [FailParent], which is the default, no more buckets begin, and the task fails when those that
 // run have ended. With [ContinueParent] all buckets are run, and the task is complete although

@@ -111,13 +111,13 @@ func explainState(t *Task, workers []store.Process, attempts []Attempt, conditio
 	}
 	able, why := able(t, workers)
 	switch {
-	case t.Control != ControlNone && able == 0:
+	case t.Control != "" && able == 0:
 		return fmt.Sprintf("It is to be ended (%s) and waits for a worker: %s.", t.Control, why)
 	case t.Wait > 0 && t.WaitingReason == lifecycle.ReasonChildren:
 		return fmt.Sprintf("It waits for its children%s%s.", children(t), last)
 	case t.Wait > 0 && t.WaitingReason == lifecycle.ReasonEndingChildren:
 		return fmt.Sprintf("It ends once its children have ended%s%s.", children(t), last)
-	case pause != nil && t.Control == ControlNone:
+	case pause != nil && t.Control == "":
 		return fmt.Sprintf("It waits because its queue %s has been paused%s for %s; it can be claimed once the queue is resumed%s%s.",
 			t.Queue, byWhom(pause.PausedBy, pause.PausedReason), round(pause.SincePaused), after(t), last)
 	case t.Wait > 0 && strings.HasPrefix(t.WaitingReason, lifecycle.ReasonNoPermit):
@@ -177,7 +177,7 @@ func explainClaimed(t *Task, workers []store.Process, last string) string {
 		doing = "is running on"
 	}
 	request := ""
-	if t.Control != ControlNone {
+	if t.Control != "" {
 		request = fmt.Sprintf("; %s%s was requested and takes effect at the next batch boundary", t.Control, by(t))
 	}
 	i := slices.IndexFunc(workers, func(w store.Process) bool { return w.ID == t.Worker })

@@ -115,7 +115,7 @@ func ExampleWithApproval() {
 	var state *taskkit.StateError
 	fmt.Println("refused:", errors.As(err, &state))
 	task, err := client.Approve(ctx, id, taskkit.WithActor(uuid.New()), taskkit.WithReason("checked"))
-	fmt.Println(task.Control == taskkit.ControlNone, err)
+	fmt.Println(task.Control == "", err)
 	// Output:
 	// It is paused (it waits for approval before its first batch, by a second person) at checkpoint 0; approve continues it. <nil>
 	// refused: true

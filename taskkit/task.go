@@ -27,13 +27,12 @@ const (
 // Ended reports whether a task in status s has ended.
 func (s Status) Ended() bool { return lifecycle.Status(s).Terminal() }
 
-// Control is a request that a task has received and not yet carried out. A task
+// Control is a request that a task has received and not yet carried out; "" is none. A task
 // that has ended has none; see Task.Partial.
 type Control string
 
 // The requests.
 const (
-	ControlNone   = Control(lifecycle.None)
 	ControlStop   = Control(lifecycle.Stop)
 	ControlPause  = Control(lifecycle.Pause)
 	ControlDelete = Control(lifecycle.Delete)

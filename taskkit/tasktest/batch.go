@@ -82,7 +82,7 @@ func WithTaken(n int) BatchOption { return batchOption(func(o *batchOptions) { o
 func WithAttempt(n int) BatchOption { return batchOption(func(o *batchOptions) { o.attempt = n }) }
 
 // WithEnding sets what b.EndReason returns, for tests of Abort and Report. Defaults to
-// [taskkit.NotEnding].
+// "", as during Execute.
 func WithEnding(e taskkit.EndReason) BatchOption {
 	return batchOption(func(o *batchOptions) { o.ending = e })
 }

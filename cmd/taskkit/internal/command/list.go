@@ -195,7 +195,7 @@ func remark(t *taskkit.Task) string {
 		return "stopped"
 	case t.Status == taskkit.StatusQueued && t.Control == taskkit.ControlPause:
 		return "paused"
-	case t.Control != taskkit.ControlNone && !t.Ended():
+	case t.Control != "" && !t.Ended():
 		return strings.ToLower(string(t.Control)) + " requested"
 	case t.Status == taskkit.StatusError || t.Status == taskkit.StatusFailure:
 		return screen.Short(t.StatusDetail, 60)
