@@ -126,8 +126,15 @@ func Commit(changes []Change) error {
 	return nil
 }
 
-// replace writes a file beside its place and moves it there.
+// replace writes a file beside its place and moves it there. A symbolic link stays, and the file that it names is
+// replaced. A file that is read-only is not.
 func replace(name string, data []byte) error {
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o200 == 0 {
+		return fmt.Errorf("%s is read-only and is not replaced: make it writable", name)
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".taskgen-*")
 	if err != nil {
 		return err

@@ -80,14 +80,14 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 	if !emit.PackageRule.MatchString(o.Package) {
 		return nil, fmt.Errorf("%q cannot be the name of a package: give one of lower case letters and digits with -pkg, or another directory with -o", o.Package)
 	}
-	if problem := emit.PackageProblem(o.Package); problem != "" {
+	if problem := model.PackageProblem(o.Package); problem != "" {
 		return nil, fmt.Errorf("%q cannot be the name of a package: %s: give another with -pkg, or another directory with -o", o.Package, problem)
 	}
 	o.Suffix = cmp.Or(o.Suffix, "task")
 	if !emit.SuffixRule.MatchString(o.Suffix) {
 		return nil, fmt.Errorf("suffix %q cannot end the name of a package: give one of lower case letters and digits with -suffix", o.Suffix)
 	}
-	if problem := emit.PackageProblem("kind" + o.Suffix); problem != "" {
+	if problem := model.PackageProblem("kind" + o.Suffix); problem != "" {
 		return nil, fmt.Errorf("suffix %q cannot end the name of a package: %s: give another with -suffix", o.Suffix, problem)
 	}
 	before, stale, err := readLock(ctx, dir, out, &o)

@@ -117,30 +117,6 @@ func identifiers(bodies ...string) map[string]bool {
 	return all
 }
 
-// PackageProblem says why a package cannot have a name that [PackageRule] allows, or
-// returns "". Its file is called after it.
-func PackageProblem(name string) string {
-	last := name[strings.LastIndexByte(name, '_')+1:]
-	switch {
-	case token.IsKeyword(name):
-		return "it is a keyword"
-	case name == "main" || name == "init":
-		return "no package of that name can be imported"
-	case last != name && last == "test":
-		return "Go takes a file of that name for a test"
-	case last != name && slices.Contains(platforms, last):
-		return "Go takes a file of that name for one of another platform"
-	default:
-		return ""
-	}
-}
-
-// platforms are the operating systems and architectures that end the name of a file,
-// those that Go knows and those that it keeps free.
-var platforms = strings.Fields("aix android darwin dragonfly freebsd hurd illumos ios js linux nacl netbsd openbsd plan9 solaris wasip1 windows zos " +
-	"386 amd64 amd64p32 arm armbe arm64 arm64be loong64 mips mipsle mips64 mips64le mips64p32 mips64p32le ppc ppc64 ppc64le riscv riscv64 " +
-	"s390 s390x sparc sparc64 wasm")
-
 // isOurs reports whether templates themselves refer to a package.
 func isOurs(p string) bool { return isStandard(p) || model.Within(p, model.RuntimePath) }
 

@@ -51,6 +51,10 @@ func (r *resolver) enum(t types.Type, p location) (values []model.Const, ok bool
 			return nil, r.refuse(p, "write it as valid UTF-8, or mark the type "+model.Prefix+"open",
 				"%s, a constant of %s, is not valid text, and JSON could not hold it", c.Name(), plain(t))
 		}
+		if c.Val().Kind() == constant.String && strings.ContainsRune(constant.StringVal(c.Val()), 0) {
+			return nil, r.refuse(p, "give it another value, or mark the type "+model.Prefix+"open",
+				"%s, a constant of %s, has a NUL character, which PostgreSQL cannot store", c.Name(), plain(t))
+		}
 		found = append(found, c)
 	}
 	slices.SortFunc(found, func(a, b *types.Const) int {

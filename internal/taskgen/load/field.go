@@ -18,11 +18,16 @@ var jsonName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
 // structure resolves the fields of a struct.
 func (r *resolver) structure(got *model.Type, t types.Type, s *types.Struct, p location) bool {
+	locked := false
 	for i := range s.NumFields() {
 		v := s.Field(i)
 		_, stored := reflect.StructTag(s.Tag(i)).Lookup("json")
-		if (!stored || reflect.StructTag(s.Tag(i)).Get("json") == "-") && !r.writable(v.Type()) {
-			got.Named = false // it cannot be written down, so it cannot be asserted
+		if !stored || reflect.StructTag(s.Tag(i)).Get("json") == "-" {
+			if lock := lockIn(v.Type()); lock != "" {
+				locked = !r.refuse(location{v.Pos(), p.path + "." + v.Name()}, "keep it in the executor, or in a variable of Execute",
+					"it holds a %s, which must not be copied, and a spec and a state are", lock)
+			}
+			got.Named = got.Named && r.writable(v.Type()) // what cannot be written down cannot be asserted
 		}
 		if !v.Exported() {
 			got.Named = false // another package cannot declare a field of that name
@@ -30,6 +35,7 @@ func (r *resolver) structure(got *model.Type, t types.Type, s *types.Struct, p l
 		got.Declared = append(got.Declared, model.Declared{Name: v.Name(), Source: mark(v.Type()), Tag: s.Tag(i), Embedded: v.Embedded()})
 	}
 	members, ok := r.members(s, p)
+	ok = ok && !locked
 	byFold := map[string]string{}
 	foreign := false
 	for _, m := range members {
@@ -60,6 +66,29 @@ func (r *resolver) structure(got *model.Type, t types.Type, s *types.Struct, p l
 		got.Fields = append(got.Fields, f)
 	}
 	return ok
+}
+
+// lockIn returns the type of the lock that a value holds, such as sync.Mutex, or "". It is what go vet
+// finds when such a value is copied: a type with the methods Lock and Unlock of a pointer.
+func lockIn(t types.Type) string {
+	t = types.Unalias(t)
+	if named, ok := t.(*types.Named); ok && !types.IsInterface(t) {
+		pointer, value := types.NewMethodSet(types.NewPointer(t)), types.NewMethodSet(t)
+		if pointer.Lookup(nil, "Lock") != nil && pointer.Lookup(nil, "Unlock") != nil && value.Lookup(nil, "Lock") == nil {
+			return plain(named)
+		}
+	}
+	switch t := t.Underlying().(type) {
+	case *types.Array:
+		return lockIn(t.Elem())
+	case *types.Struct:
+		for f := range t.Fields() {
+			if lock := lockIn(f.Type()); lock != "" {
+				return lock
+			}
+		}
+	}
+	return ""
 }
 
 // writable reports whether generated code can write a type down that it does

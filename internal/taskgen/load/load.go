@@ -101,28 +101,48 @@ func (r *resolver) candidates(pkg *packages.Package) (found []candidate) {
 }
 
 // leftOut reports directives in files that are not built here, by their constraints,
-// their names or because cgo is off. It is in order if the kind is also declared in a
-// file that is.
+// their names or because cgo is off, and in tests. It is in order if the kind is also declared in a
+// file that is built.
 func (r *resolver) leftOut(pkgs []*packages.Package, found []*model.Executor) {
+	looked := map[string]bool{}
 	for _, pkg := range pkgs {
 		for _, name := range pkg.IgnoredFiles {
-			data, err := os.ReadFile(name)
-			if err != nil || strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			for i, line := range strings.Split(string(data), "\n") {
-				rest, ok := strings.CutPrefix(strings.TrimRight(line, "\r"), model.Prefix+"executor ")
-				words := strings.Fields(rest)
-				if !ok || len(words) == 0 || slices.ContainsFunc(found, func(x *model.Executor) bool { return x.Kind == words[0] }) {
-					continue
-				}
-				r.diagnostics = append(r.diagnostics, model.Diagnostic{
-					Pos:     token.Position{Filename: r.relative(name), Line: i + 1, Column: 1},
-					Message: fmt.Sprintf("executor %s is in a file that is not built here: by a build constraint, the name of the file, or because cgo is off", words[0]),
-					Remedy:  "declare executors in files that are always built, or run taskgen with the GOFLAGS, GOOS and CGO_ENABLED that build it",
-				})
+			if !strings.HasSuffix(name, "_test.go") {
+				r.leftOutFile(name, found, "not built here: by a build constraint, the name of the file, or because cgo is off",
+					"declare executors in files that are always built, or run taskgen with the GOFLAGS, GOOS and CGO_ENABLED that build it")
 			}
 		}
+		for _, name := range pkg.GoFiles {
+			dir := filepath.Dir(name)
+			if looked[dir] {
+				continue
+			}
+			looked[dir] = true
+			tests, _ := filepath.Glob(filepath.Join(dir, "*_test.go")) // the pattern is valid
+			for _, test := range tests {
+				r.leftOutFile(test, found, "a test, which no generated code can import", "declare it in a file whose name does not end in _test.go, or remove the directive")
+			}
+		}
+	}
+}
+
+// leftOutFile reports the directives of a file that is not read.
+func (r *resolver) leftOutFile(name string, found []*model.Executor, is, remedy string) {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return
+	}
+	for i, line := range strings.Split(string(data), "\n") {
+		rest, ok := strings.CutPrefix(strings.TrimRight(line, "\r"), model.Prefix+"executor ")
+		words := strings.Fields(rest)
+		if !ok || len(words) == 0 || slices.ContainsFunc(found, func(x *model.Executor) bool { return x.Kind == words[0] }) {
+			continue
+		}
+		r.diagnostics = append(r.diagnostics, model.Diagnostic{
+			Pos:     token.Position{Filename: r.relative(name), Line: i + 1, Column: 1},
+			Message: fmt.Sprintf("executor %s is in a file that is %s", words[0], is),
+			Remedy:  remedy,
+		})
 	}
 }
 

@@ -3,7 +3,6 @@ package model
 import (
 	"cmp"
 	"fmt"
-	"go/token"
 	"slices"
 )
 
@@ -39,10 +38,10 @@ func Check(found []*Executor) ([]*Executor, []Diagnostic) {
 			})
 		}
 		packages[x.Package()] = x
-		if token.IsKeyword(x.Package()) {
+		if problem := PackageProblem(x.Package()); problem != "" {
 			wrong = append(wrong, Diagnostic{
 				Pos: x.Pos, Remedy: "give the kind another name, or the packages another suffix with -suffix",
-				Message: fmt.Sprintf("the package of kind %q would be called %s, which is a keyword", x.Kind, x.Package()),
+				Message: fmt.Sprintf("the package of kind %q cannot be called %s: %s", x.Kind, x.Package(), problem),
 			})
 		}
 	}
