@@ -155,8 +155,8 @@ func TestEndingsAreDocumented(t *testing.T) {
 			return true
 		})
 	}
-	if endings != 5 {
-		t.Errorf("%d values of EndReason are found, want 5", endings)
+	if endings != 4 {
+		t.Errorf("%d values of EndReason are found, want 4", endings)
 	}
 }
 

@@ -233,7 +233,7 @@ func ruleImplies(o, r model.Rule) bool {
 	return o.Param == "" && r.Param == "" && leads(o.Name, r.Name)
 }
 
-// firstRune returns the first character of a text: rules about a rune look at no more of their parameter.
+// firstRune returns the first character of a text: rules about a rune read no more of their parameter.
 func firstRune(s string) string {
 	_, size := utf8.DecodeRuneInString(s)
 	return s[:size]
