@@ -122,8 +122,7 @@ type Config struct {
 	Schema string
 
 	// Slots is how many tasks run at once. Most of them wait for the database at any time, so there are more
-	// than processors. On PostgreSQL a task whose last batch has been executed leaves its slot to the next task
-	// before it is committed; a worker with one slot waits for the commit. Defaults to 12.
+	// than processors. A task keeps its slot until its last batch is committed. Defaults to 12.
 	Slots int
 
 	// SystemID is the first part of the worker's identity
