@@ -87,10 +87,12 @@ func (e *eventStream) run(t *taskkit.Task) error {
 	defer due.Stop()
 	comment := time.NewTicker(s.comment)
 	defer comment.Stop()
+	again := time.NewTicker(checkPermission)
+	defer again.Stop()
 	for {
 		now, changed := s.hub.last(t.ID)
 		switch {
-		case now.task == nil:
+		case now.task == nil || !s.may(e.r.Context(), e.who, OpWatch, now.task): // for this caller
 			return e.write(": there is no such job any more\n\n")
 		case e.how.enough(now, time.Since(sent)):
 			if ended, err := e.send(now); ended || err != nil {
@@ -102,6 +104,7 @@ func (e *eventStream) run(t *taskkit.Task) error {
 		select {
 		case <-changed:
 		case <-due.C:
+		case <-again.C:
 		case <-comment.C:
 			if err := e.write(":\n\n"); err != nil {
 				return err
@@ -117,9 +120,6 @@ func (e *eventStream) run(t *taskkit.Task) error {
 // send sends a job and reports whether it is the last event.
 func (e *eventStream) send(now seen) (last bool, err error) {
 	ctx := e.r.Context()
-	if !e.server.may(ctx, e.who, OpWatch, now.task) {
-		return true, e.write(": there is no such job any more\n\n") // for this caller
-	}
 	j := e.server.job(ctx, e.who, now.task, time.Since(now.at))
 	body, err := json.Marshal(j)
 	if err != nil {

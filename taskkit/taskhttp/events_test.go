@@ -291,11 +291,12 @@ func TestEventsOfJobThatVanishes(t *testing.T) {
 		kept := e.start(t, done)
 		s = e.events(t, path(kept.ID)+"/events")
 		s.job(t)
-		revoked.Store(true)
-		if _, err := e.client.Pause(t.Context(), kept.ID); err != nil {
-			t.Fatal(err)
-		}
+		answers := make(chan reply, 1)
+		go func() { answers <- e.do(t, "GET", path(kept.ID)+"?maximumPollingPeriod=60s", "") }()
+		e.waiting(t, 2)
+		revoked.Store(true) // and the job does not change
 		s.last(t, "there is no such job any more")
+		check(t, "watch", <-answers, 404, taskhttp.ErrNoSuchJob)
 	})
 }
 

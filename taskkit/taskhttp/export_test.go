@@ -12,5 +12,8 @@ func (s *Server) Watchers() int {
 // CommentEvery sets the interval of the comments of event streams.
 func (s *Server) CommentEvery(d time.Duration) { s.comment = d }
 
+// BodyWithin sets how long a client may take to send a body.
+func (s *Server) BodyWithin(d time.Duration) { s.bodyTime = d }
+
 // Problems returns all problems.
 func Problems() []*Error { return problemDocuments }

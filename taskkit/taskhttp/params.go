@@ -145,8 +145,14 @@ func (t tags) match(revision string) bool {
 	return slices.Contains(t, revision) || slices.Contains(t, "*")
 }
 
+// bodyTime is how long a client may take to send a body, whatever timeouts the http.Server has.
+const bodyTime = 30 * time.Second
+
 // body reads a body of JSON that can be stored. It is nil if it may be missing and is.
 func (s *Server) body(w http.ResponseWriter, r *http.Request, optional bool) ([]byte, error) {
+	// A writer that has no deadlines has its own.
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(s.bodyTime))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, ErrBodyTooLarge.because("at most %d bytes", s.config.MaxBody)
@@ -154,6 +160,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, optional bool) ([]
 	if err != nil {
 		return nil, ErrNotJSON.because("the body ends too early")
 	}
+	_ = control.SetReadDeadline(time.Time{}) // nothing is left to read
 	if optional && len(body) == 0 {
 		return nil, nil
 	}

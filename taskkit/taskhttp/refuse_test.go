@@ -1,14 +1,18 @@
 package taskhttp_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -228,4 +232,29 @@ func TestNewNeedsCallerAndAuthorize(t *testing.T) {
 func isOption(err error) bool {
 	_, ok := errors.AsType[*taskkit.OptionError](err)
 	return ok
+}
+
+// A client that sends a body for ever is answered.
+func TestSlowBody(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, testdb.SQLite(t))
+	e.jobs.BodyWithin(50 * time.Millisecond)
+	j := e.start(t, done)
+	conn, err := (&net.Dialer{}).DialContext(testdb.Within(t), "tcp", e.web.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST %s/pause HTTP/1.1\r\nHost: localhost\r\nPerson: %s\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", path(j.ID), e.person)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(testdb.Patience(t))); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || answer.StatusCode != 400 {
+		t.Fatalf("the answer is %+v, %v", answer, err)
+	}
+	_ = answer.Body.Close()
 }

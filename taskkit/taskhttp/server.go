@@ -67,7 +67,8 @@ type Server struct {
 
 	previews previews
 
-	comment time.Duration // between the comments of an event stream
+	comment  time.Duration // between the comments of an event stream
+	bodyTime time.Duration // that a client may take to send a body
 
 	mu     sync.Mutex
 	starts []start             // in the order of their registration
@@ -103,7 +104,7 @@ func New(db *sql.DB, c Config) (*Server, error) {
 	client := taskkit.NewClient(db, taskkit.WithSchema(c.Schema))
 	s := &Server{
 		config: c, db: db, client: client, ops: taskops.New(client),
-		files: map[string]openFile{}, mux: http.NewServeMux(), draining: make(chan struct{}), comment: commentEvery,
+		files: map[string]openFile{}, mux: http.NewServeMux(), draining: make(chan struct{}), comment: commentEvery, bodyTime: bodyTime,
 		waits: waits{most: c.MaxWatchers, each: c.MaxWatchersPerCaller, by: map[uuid.UUID]int{}},
 	}
 	s.hub = newHub(s.rows, c.Poll, c.Logger)

@@ -18,6 +18,9 @@ const (
 
 	// answerTime is how long the answer itself may take after a wait.
 	answerTime = 15 * time.Second
+
+	// checkPermission is how often a request that waits asks the [Authorizer] again.
+	checkPermission = time.Second
 )
 
 // watching says what a request waits for.
@@ -154,10 +157,12 @@ func (s *Server) wait(w http.ResponseWriter, r *http.Request, who Caller, now se
 		defer timer.Stop()
 		due = timer.C
 	}
+	again := time.NewTicker(checkPermission)
+	defer again.Stop()
 	for last := false; ; {
 		now, changed := s.hub.last(t.ID)
 		switch {
-		case now.task == nil:
+		case now.task == nil || !s.may(r.Context(), who, OpWatch, now.task):
 			return now, ErrNoSuchJob
 		case how.enough(now, time.Since(began)):
 			return now, nil
@@ -169,6 +174,7 @@ func (s *Server) wait(w http.ResponseWriter, r *http.Request, who Caller, now se
 		select {
 		case <-changed:
 		case <-due:
+		case <-again.C:
 		case <-over.C:
 			last = true
 		case <-s.draining:
