@@ -41,7 +41,7 @@ func TestServe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(testdb.Within(t), built, append(flags, "serve", "--listen", "127.0.0.1:0", "--person-header", "X-Person")...)
+		cmd := exec.CommandContext(testdb.Within(t), built, append(flags, "serve", "--listen", "127.0.0.1:0", "--person-header", "X-Person", "--host", "jobs.example.org")...)
 		cmd.Env = append(os.Environ(), "DATABASE_URL=", "NO_COLOR=1")
 		stderr, err := cmd.StderrPipe()
 		if err != nil {
@@ -70,6 +70,21 @@ func TestServe(t *testing.T) {
 		}
 		if status, body := get(uuid.UUID{}, ""); status != 401 {
 			t.Errorf("nobody: %d %s", status, body)
+		}
+		for host, want := range map[string]int{"jobs.example.org": 200, "JOBS.example.org:8443": 200, "localhost:1": 200, "[::1]:1": 200, "other.example": 421, "127.0.0.1.other.example": 421, "10.0.0.1": 421} {
+			r, err := http.NewRequestWithContext(testdb.Within(t), http.MethodGet, address+"/"+id.String(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = host
+			r.Header.Set("X-Person", person.String())
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp.Body.Close(); resp.StatusCode != want {
+				t.Errorf("Host %s: %d, want %d", host, resp.StatusCode, want)
+			}
 		}
 		watchers := watchAll(t, address+"/"+id.String(), person)
 		signalled := time.Now()

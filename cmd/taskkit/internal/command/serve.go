@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,6 +26,7 @@ const (
 
 func (a *app) serveCommand() *cobra.Command {
 	var listen, header string
+	var hosts []string
 	c := &cobra.Command{
 		Use:   "serve --person-header NAME",
 		Short: "Serve the jobs of the database over HTTP",
@@ -32,7 +35,9 @@ retry, delete and list. It starts no jobs, since kinds belong to the application
 
 The command trusts a header with the UUID of the person who makes a request. A proxy on
 this machine must sign people in and set the header; all people have access to their own
-jobs only. So the command listens on addresses of this machine alone.`,
+jobs only. So the command listens on addresses of this machine alone, and answers requests
+to this machine: a browser on it could otherwise be led here by another name. If the proxy
+passes on the name under which it is reached, give that name with --host.`,
 		Example: `  taskkit serve --person-header X-Person
   taskkit serve --listen 127.0.0.1:9000 --person-header X-Person`,
 		Args: noArgs,
@@ -55,10 +60,11 @@ jobs only. So the command listens on addresses of this machine alone.`,
 			if err != nil {
 				return err
 			}
-			return a.serve(c.Context(), listen, jobs)
+			return a.serve(c.Context(), listen, onlyHosts(hosts, jobs), jobs.Drain)
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "`address` of this machine to listen on")
+	c.Flags().StringSliceVar(&hosts, "host", nil, "further `name` of a Host header to answer")
 	c.Flags().StringVar(&header, "person-header", "", "`name` of the header with the UUID of the person")
 	return c
 }
@@ -73,6 +79,24 @@ func checkLoopback(listen string) error {
 		return usage("--listen accepts an address of this machine alone, like 127.0.0.1:8080, not %q: who can reach it can be anybody", listen)
 	}
 	return nil
+}
+
+// onlyHosts answers requests whose Host is this machine or one of these names, and no others: a page of another site, whose
+// name leads to this machine, would make them with the rights of the browser's user.
+func onlyHosts(hosts []string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		host = strings.Trim(host, "[]")
+		known := func(name string) bool { return strings.EqualFold(name, host) }
+		if ip := net.ParseIP(host); (ip == nil || !ip.IsLoopback()) && !known("localhost") && !slices.ContainsFunc(hosts, known) {
+			http.Error(w, "unknown Host: start the server with --host to answer it", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // personIn takes a header for the person who makes a request.
@@ -91,14 +115,14 @@ func personIn(header string) func(*http.Request) (taskhttp.Caller, error) {
 }
 
 // serve serves jobs until ctx ends. Then it answers what is served and returns nil.
-func (a *app) serve(ctx context.Context, listen string, jobs *taskhttp.Server) error {
+func (a *app) serve(ctx context.Context, listen string, jobs http.Handler, drain func()) error {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", listen, err)
 	}
 	server := &http.Server{Handler: jobs, ReadHeaderTimeout: serveHeaderTimeout, ReadTimeout: serveTimeout, WriteTimeout: serveTimeout}
-	server.RegisterOnShutdown(jobs.Drain)
+	server.RegisterOnShutdown(drain)
 	fmt.Fprintf(a.err, "serving http://%s/jobs\n", l.Addr())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
