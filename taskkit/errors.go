@@ -20,28 +20,22 @@ var (
 	ErrNoResult = errors.New("taskkit: the task has no result")
 	// ErrExpired: the task had a result, which has been erased since: see [Retention].
 	ErrExpired = errors.New("taskkit: the result has expired and is erased")
+	// ErrRetired: the kind takes no new tasks. It is the Err of a *[UsageError].
+	ErrRetired = errors.New("taskkit: the kind is retired")
 )
 
-// UnknownKindError: no executor is registered for a kind.
-type UnknownKindError struct {
-	Kind  string
-	Known []string
-}
-
-func (e *UnknownKindError) Error() string {
-	return fmt.Sprintf("taskkit: unknown kind %q: register its executor; known are %s",
-		shorten(e.Kind), orNone(e.Known))
-}
-
 // UsageError: the program uses the package in a way that cannot work, such as a kind that
-// is registered twice or without an executor. It is not caused by data, and the remedy is a
-// change of the program.
+// is registered twice or without an executor. The remedy is a change of the program.
 type UsageError struct {
-	What string // what is wrong: a kind
+	What string // what is wrong: kind "mail", stage "load"
 	Why  string // the problem and its remedy
+	Err  error  // the cause, which Why contains, or nil
 }
 
-func (e *UsageError) Error() string { return "taskkit: kind " + e.What + " " + e.Why }
+func (e *UsageError) Error() string { return "taskkit: " + e.What + ": " + e.Why }
+
+// Unwrap returns Err.
+func (e *UsageError) Unwrap() error { return e.Err }
 
 // SpecError: a spec was refused before anything was stored.
 type SpecError struct {
@@ -50,7 +44,9 @@ type SpecError struct {
 	Fields []FieldError
 	// Omitted is how many more fields break their rules; Fields has the first 100.
 	Omitted int
-	Err     error // what Validate returned, or what encoding found; may be nil
+	// Err is what Validate returned, or what encoding found; may be nil. A *[UsageError] if
+	// a validate tag cannot be used or Validate panicked: its text is not for clients.
+	Err error
 }
 
 // FieldError is one field that breaks a rule.
@@ -75,7 +71,7 @@ func (e *SpecError) Error() string {
 		parts = append(parts, fmt.Sprintf("and %d more", n-printedFields))
 	}
 	if e.Err != nil {
-		parts = append(parts, shortenTo(e.Err.Error(), printedText))
+		parts = append(parts, e.cause())
 	}
 	return fmt.Sprintf("taskkit: spec of %s refused, nothing was stored: %s", e.Kind, strings.Join(parts, "; "))
 }
@@ -91,20 +87,18 @@ func (e *SpecError) MarshalJSON() ([]byte, error) {
 		Error   string       `json:"error,omitempty"`
 	}{Kind: e.Kind, Index: e.Index, Fields: e.Fields, Omitted: e.Omitted}
 	if e.Err != nil {
-		out.Error = shortenTo(e.Err.Error(), printedText)
+		out.Error = e.cause()
 	}
 	return json.Marshal(out)
 }
 
+// cause is the text of Err.
+func (e *SpecError) cause() string {
+	return shortenTo(strings.TrimPrefix(e.Err.Error(), "taskkit: "), printedText)
+}
+
 // Unwrap returns Err.
 func (e *SpecError) Unwrap() error { return e.Err }
-
-// RuleError: the rules of a spec cannot be checked, because a validate tag cannot be used
-// or its Validate method panicked. It is the Err of a *[SpecError] then: the mistake is in
-// the program, and the text is not for clients.
-type RuleError struct{ Problem string }
-
-func (e *RuleError) Error() string { return e.Problem }
 
 // RevisionError: a task was stored at a revision that this program cannot read.
 // The task itself is valid.
@@ -120,13 +114,6 @@ func (e *RevisionError) Error() string {
 		remedy = "it was read once: put it back into Definition.Reads, with its upgrades"
 	}
 	return fmt.Sprintf("taskkit: a task of kind %s is of revision %d, and this program reads %v; %s", e.Kind, e.Revision, e.Known, remedy)
-}
-
-// RetiredKindError: the kind takes no new tasks.
-type RetiredKindError struct{ Kind string }
-
-func (e *RetiredKindError) Error() string {
-	return fmt.Sprintf("taskkit: kind %s is retired and accepts no new tasks; nothing was stored", e.Kind)
 }
 
 // OptionError: an option or argument cannot be used as it is, such as a nil
@@ -345,6 +332,9 @@ func public(err error) error {
 		return fmt.Errorf("taskkit: %w", err)
 	}
 }
+
+// named returns the What of a *[UsageError]: a kind or a stage with this name.
+func named(what, name string) string { return fmt.Sprintf("%s %q", what, shorten(name)) }
 
 // list joins names for a sentence: "a", "a and b", "a, b and c".
 func list(names []string, word string) string {

@@ -98,7 +98,7 @@ func ExampleDefinition_secrets() {
 }
 
 // A retired kind accepts no new tasks and runs the existing ones.
-func ExampleRetiredKindError() {
+func ExampleUsageError_retired() {
 	db, ctx := exampleDB(), context.Background()
 	defer db.Close()
 	retired := taskkit.NewKind(taskkind.Definition[greetSpec, greetState, struct{}]{
@@ -106,5 +106,5 @@ func ExampleRetiredKindError() {
 	})
 	_, err := taskkit.Submit(ctx, db, retired, nobody, taskkit.System())
 	fmt.Println(err)
-	// Output: taskkit: kind greet is retired and accepts no new tasks; nothing was stored
+	// Output: taskkit: kind "greet": retired, so it accepts no new tasks; nothing was stored
 }

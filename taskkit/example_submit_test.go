@@ -70,5 +70,5 @@ func ExampleRegistry_SubmitJSON() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// taskkit: unknown kind "fax": register its executor; known are greet
+	// taskkit: kind "fax": no executor: register one; known are greet
 }

@@ -47,7 +47,7 @@ func ExampleRegister() {
 	_, err := taskkit.NewWorker(context.Background(), db, &r, taskkit.Config{})
 	var missing *taskkit.UsageError
 	fmt.Println(errors.As(err, &missing), missing.What)
-	// Output: true greet
+	// Output: true kind "greet"
 }
 
 // Config.Context installs the security context before each transaction, and

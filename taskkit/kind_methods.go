@@ -43,16 +43,16 @@ func (k *Kind[Spec, State, Result]) checkMethods(x Executor[Spec, State]) (errs 
 		var problem string
 		switch {
 		case m.executor && !m.declared:
-			problem = fmt.Sprintf("has an executor with a method %s, and the Definition of the kind does not say so: run go generate, or set Definition.%s", m.name, m.name)
+			problem = fmt.Sprintf("its executor has a method %s, and the Definition of the kind does not say so: run go generate, or set Definition.%s", m.name, m.name)
 		case !m.executor && m.declared:
-			problem = fmt.Sprintf("has an executor without a method %s as the Definition of the kind says: run go generate; if it wraps another executor, return that one from a method Unwrap() any", m.name)
+			problem = fmt.Sprintf("its executor has no method %s, and the Definition of the kind says that it has: run go generate; if it wraps another executor, return that one from a method Unwrap() any", m.name)
 		default:
 			continue
 		}
-		errs = append(errs, &UsageError{k.def.Name, problem})
+		errs = append(errs, &UsageError{What: named("kind", k.def.Name), Why: problem})
 	}
 	if merges && !segments {
-		errs = append(errs, &UsageError{k.def.Name, "has an executor with a method Merge and no method Segments, so no task has states to merge: add Segments, or give Merge another name"})
+		errs = append(errs, &UsageError{What: named("kind", k.def.Name), Why: "its executor has a method Merge and no method Segments, so no task has states to merge: add Segments, or give Merge another name"})
 	}
 	return errs
 }

@@ -80,7 +80,7 @@ func TestMethodsOfKind(t *testing.T) {
 				return
 			}
 			var e *taskkit.UsageError
-			if !errors.As(err, &e) || e.What != "count" || !strings.Contains(e.Why, c.method) || !strings.Contains(err.Error(), c.remedy) {
+			if !errors.As(err, &e) || e.What != `kind "count"` || !strings.Contains(e.Why, c.method) || !strings.Contains(err.Error(), c.remedy) {
 				t.Errorf("got %v, want an *UsageError of %s that says %q", err, c.method, c.remedy)
 			}
 		})

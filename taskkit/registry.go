@@ -32,7 +32,7 @@ type submitJSON func(ctx context.Context, tx Execer, spec []byte, opts ...Submit
 // [Reporter].
 func Register[Spec, State, Result any](r *Registry, k *Kind[Spec, State, Result], x Executor[Spec, State]) {
 	if v := reflect.ValueOf(x); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		r.errs = append(r.errs, &UsageError{k.Name(), "has no executor: set its field in gen.Executors, or pass one to Register"})
+		r.errs = append(r.errs, &UsageError{What: named("kind", k.Name()), Why: "no executor: set its field in gen.Executors, or pass one to Register"})
 		return
 	}
 	if r.kinds == nil {
@@ -46,7 +46,7 @@ func Register[Spec, State, Result any](r *Registry, k *Kind[Spec, State, Result]
 	}
 	for _, name := range append([]string{k.def.Name}, k.def.Aliases...) {
 		if _, ok := r.kinds[name]; ok {
-			r.errs = append(r.errs, &UsageError{name, "is registered twice: give one of the two executors another name"})
+			r.errs = append(r.errs, &UsageError{What: named("kind", name), Why: "registered twice: give one of the two executors another name"})
 			continue
 		}
 		r.kinds[name] = bound

@@ -341,8 +341,8 @@ func TestRetiredKind(t *testing.T) {
 		_, none := taskkit.SubmitMany(t.Context(), db.DB, retired, nil, in, taskkit.System())
 		_, text := r.SubmitJSON(t.Context(), db.DB, retired.Name(), []byte(`{"items":1}`), in, taskkit.System())
 		for way, err := range map[string]error{"Submit": one, "SubmitMany": many, "SubmitMany of none": none, "SubmitJSON": text} {
-			if re, ok := errors.AsType[*taskkit.RetiredKindError](err); !ok || re.Kind != retired.Name() {
-				t.Errorf("%s: %v, want a *RetiredKindError", way, err)
+			if e, ok := errors.AsType[*taskkit.UsageError](err); !ok || e.What != fmt.Sprintf("kind %q", retired.Name()) || !errors.Is(err, taskkit.ErrRetired) {
+				t.Errorf("%s: %v, want a *UsageError of ErrRetired", way, err)
 			}
 		}
 		started(t, db, r, quick(t, db))

@@ -28,7 +28,7 @@ type Stage struct {
 // NewStage prepares a stage: a task of a kind with its spec and options. The name is unique
 // among the stages of a task and consists of at most 63 lower case letters, digits and
 // underscores. The spec is validated and encoded at once; what is wrong with the arguments
-// is the error of the composite task, see [StageError].
+// is the error of the composite task, see [UsageError].
 //
 // The owner, the person as whom the stage runs and the queue are those of the composite
 // task, so OwnedBy is not needed. Options that identify a task, that say when it starts, or
@@ -50,25 +50,6 @@ func (s Stage) After(names ...string) Stage {
 	s.after, s.given = append(slices.Clip(s.after), names...), true
 	return s
 }
-
-// StageError: the stages of a composite task cannot be used. Nothing was submitted.
-type StageError struct {
-	Stage   string // its name; empty if the problem is of all of them
-	Problem string
-	// Err is what was wrong with the arguments of [NewStage], such as a *[SpecError] or an
-	// *[OptionError], or nil.
-	Err error
-}
-
-func (e *StageError) Error() string {
-	if e.Stage == "" {
-		return "taskkit: stages: " + e.Problem
-	}
-	return fmt.Sprintf("taskkit: stage %q: %s", shorten(e.Stage), e.Problem)
-}
-
-// Unwrap returns Err.
-func (e *StageError) Unwrap() error { return e.Err }
 
 // stageTask returns what is stored of a stage. Owner, run-as and queue are zero if no
 // option names them.
@@ -120,28 +101,28 @@ func (s *submission) refuseInStage() {
 	}
 }
 
-// checkStages returns a *[StageError] if a composite task cannot have these stages.
+// checkStages returns a *[UsageError] if a composite task cannot have these stages.
 func checkStages(stages []Stage) error {
 	switch n := len(stages); {
 	case n == 0:
-		return &StageError{Problem: "there are none: return at least one from Stages, or use an Executor without Stages"}
+		return &UsageError{What: "stages", Why: "there are none: return at least one from Stages, or use an Executor without Stages"}
 	case n > maxStages:
-		return &StageError{Problem: fmt.Sprintf("there are %d, more than %d: put some of them into a composite task that is a stage of this one", n, maxStages)}
+		return &UsageError{What: "stages", Why: fmt.Sprintf("there are %d, more than %d: put some of them into a composite task that is a stage of this one", n, maxStages)}
 	}
 	at := make(map[string]int, len(stages)) // where the stages are, by name
 	for i, s := range stages {
 		first, again := at[s.name]
 		switch {
 		case s.name == "" && s.task.Kind == "" && s.err == nil:
-			return &StageError{Problem: fmt.Sprintf("number %d of the list is the zero Stage: make it with NewStage", i+1)}
+			return &UsageError{What: "stages", Why: fmt.Sprintf("number %d of the list is the zero Stage: make it with NewStage", i+1)}
 		case s.name == "":
-			return &StageError{Problem: fmt.Sprintf("number %d of the list has no name: give it one of %s", i+1, lifecycle.KindRule)}
+			return &UsageError{What: "stages", Why: fmt.Sprintf("number %d of the list has no name: give it one of %s", i+1, lifecycle.KindRule)}
 		case !lifecycle.ValidKind(s.name):
-			return &StageError{Stage: s.name, Problem: "the name is not valid: use " + lifecycle.KindRule}
+			return &UsageError{What: named("stage", s.name), Why: "the name is not valid: use " + lifecycle.KindRule}
 		case again:
-			return &StageError{Stage: s.name, Problem: fmt.Sprintf("number %d and number %d of the list have this name: rename one of them", first+1, i+1)}
+			return &UsageError{What: named("stage", s.name), Why: fmt.Sprintf("number %d and number %d of the list have this name: rename one of them", first+1, i+1)}
 		case s.err != nil:
-			return &StageError{Stage: s.name, Problem: strings.ReplaceAll(s.err.Error(), "taskkit: ", ""), Err: s.err}
+			return &UsageError{What: named("stage", s.name), Why: strings.ReplaceAll(s.err.Error(), "taskkit: ", ""), Err: s.err}
 		}
 		at[s.name] = i
 	}
@@ -149,9 +130,9 @@ func checkStages(stages []Stage) error {
 		for _, name := range s.after {
 			switch _, known := at[name]; {
 			case name == s.name:
-				return &StageError{Stage: s.name, Problem: "it comes after itself: remove its name from After"}
+				return &UsageError{What: named("stage", s.name), Why: "it comes after itself: remove its name from After"}
 			case !known:
-				return &StageError{Stage: s.name, Problem: fmt.Sprintf("it comes after %q, and no stage has that name: correct the name in After", shorten(name))}
+				return &UsageError{What: named("stage", s.name), Why: fmt.Sprintf("it comes after %q, and no stage has that name: correct the name in After", shorten(name))}
 			}
 		}
 	}
@@ -160,7 +141,7 @@ func checkStages(stages []Stage) error {
 		for i, stage := range c {
 			names[i] = stages[stage].name
 		}
-		return &StageError{Stage: names[0], Problem: fmt.Sprintf("it waits for itself, %s: change what one of these comes after; without After that is the stage before it in the list", strings.Join(names, " -> "))}
+		return &UsageError{What: named("stage", names[0]), Why: fmt.Sprintf("it waits for itself, %s: change what one of these comes after; without After that is the stage before it in the list", strings.Join(names, " -> "))}
 	}
 	return nil
 }

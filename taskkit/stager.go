@@ -8,7 +8,7 @@ import "context"
 // Stages is called once for a task, when it starts. It returns the stages, 1,000 at
 // most, each made with [NewStage]. They are stored together with b.State and with what was
 // written through b.Tx, and they never change. Stages that cannot be used end the task in
-// FAILURE, see [StageError]. Errors and the end of the context mean what they mean for
+// FAILURE, see [UsageError]. Errors and the end of the context mean what they mean for
 // Execute.
 //
 // Each stage is a child of the task. It is submitted when the stages that it comes after

@@ -118,7 +118,7 @@ func TestStagesRefused(t *testing.T) {
 			"a -> c -> b -> a":     {stage("a").After("c"), stage("b").After("a"), stage("c").After("b")},
 			"there are none":       {},
 			"no stage has that":    {stage("a").After("z")},
-			"unknown kind":         {taskkit.NewStage[stepSpec, countState, string]("a", nil, stepSpec{})},
+			"kind: nil":            {taskkit.NewStage[stepSpec, countState, string]("a", nil, stepSpec{})},
 			"have this name":       {stage("a"), stage("a")},
 			"WithUniqueKey: used":  {taskkit.NewStage("a", step, stepSpec{}, taskkit.WithUniqueKey("k"))},
 			"the name is not vali": {stage("A b")},

@@ -99,9 +99,9 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 func (k *Kind[Spec, State, Result]) acceptsTasks() error {
 	switch {
 	case k == nil:
-		return &UnknownKindError{Kind: "(nil)"}
+		return &UsageError{What: "kind", Why: "nil: submit with one that NewKind returned"}
 	case k.def.Retired:
-		return &RetiredKindError{Kind: k.def.Name}
+		return &UsageError{named("kind", k.def.Name), "retired, so it accepts no new tasks; nothing was stored", ErrRetired}
 	default:
 		return nil
 	}
@@ -248,7 +248,7 @@ func (r *Registry) SubmitJSON(ctx context.Context, tx Execer, kind string, spec 
 	if !ok {
 		known := slices.Clone(r.names)
 		slices.Sort(known)
-		return ID{}, &UnknownKindError{Kind: kind, Known: known}
+		return ID{}, &UsageError{What: named("kind", kind), Why: "no executor: register one; known are " + orNone(known)}
 	}
 	return submit(ctx, tx, spec, opts...)
 }

@@ -85,12 +85,12 @@ func TestSubmitRefusesSpecs(t *testing.T) {
 				t.Errorf("JSON with %s: %v, want *SpecError", name, err)
 			}
 		}
-		var unknown *taskkit.UnknownKindError
-		if _, err := r.SubmitJSON(t.Context(), db.DB, "fax", []byte(`{}`), taskkit.System()); !errors.As(err, &unknown) || unknown.Kind != "fax" {
-			t.Errorf("unknown kind: %v, want *UnknownKindError", err)
+		var unknown *taskkit.UsageError
+		if _, err := r.SubmitJSON(t.Context(), db.DB, "fax", []byte(`{}`), taskkit.System()); !errors.As(err, &unknown) || unknown.What != `kind "fax"` {
+			t.Errorf("unknown kind: %v, want *UsageError", err)
 		}
 		if _, err := taskkit.Submit[mailSpec, struct{}, struct{}](t.Context(), db.DB, nil, mailSpec{}, taskkit.System()); !errors.As(err, &unknown) {
-			t.Errorf("nil kind: %v, want *UnknownKindError", err)
+			t.Errorf("nil kind: %v, want *UsageError", err)
 		}
 		var option *taskkit.OptionError
 		for name, o := range map[string][]taskkit.SubmitOption{

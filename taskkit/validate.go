@@ -63,7 +63,7 @@ func checkElements(list any, rules string) (invalid validator.ValidationErrors, 
 func validated(validate func(*validator.Validate) error) (invalid validator.ValidationErrors, err error) {
 	defer func() {
 		if v := recover(); v != nil { // an unknown tag, or one that the type of the field does not allow
-			err = &RuleError{fmt.Sprintf("its validate tags cannot be used: %v", v)}
+			err = &UsageError{What: "validate tags", Why: fmt.Sprintf("they cannot be used: %v", v)}
 		}
 	}()
 	invalid, _ = errors.AsType[validator.ValidationErrors](validate(specValidator()))
@@ -74,7 +74,7 @@ func validated(validate func(*validator.Validate) error) (invalid validator.Vali
 func callValidate(validate func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &RuleError{fmt.Sprintf("its Validate method panicked: %v", v)}
+			err = &UsageError{What: "method Validate", Why: fmt.Sprintf("it panicked: %v", v)}
 		}
 	}()
 	return validate()

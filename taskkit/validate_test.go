@@ -113,12 +113,12 @@ func TestPanicInValidate(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		_, err := taskkit.Submit(t.Context(), db.DB, newKind[panicky, struct{}]("panicky", 1), panicky{}, taskkit.WithSchema(schemaOf(db)), taskkit.System())
-		if _, ok := errors.AsType[*taskkit.SpecError](err); !ok || !strings.Contains(err.Error(), "its Validate method panicked: runtime error: invalid memory address") ||
+		if _, ok := errors.AsType[*taskkit.SpecError](err); !ok || !strings.Contains(err.Error(), "method Validate: it panicked: runtime error: invalid memory address") ||
 			strings.Contains(err.Error(), "tags") {
 			t.Errorf("%v, want a *SpecError that reports the panic", err)
 		}
 		raw, merr := json.Marshal(err)
-		if merr != nil || !strings.Contains(string(raw), `"error":"its Validate method panicked`) {
+		if merr != nil || !strings.Contains(string(raw), `"error":"method Validate: it panicked`) {
 			t.Errorf("as JSON: %s, %v", raw, merr)
 		}
 	})

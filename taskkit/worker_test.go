@@ -416,7 +416,7 @@ func TestNewWorkerRefuses(t *testing.T) {
 	var missing *taskkit.UsageError
 	var r taskkit.Registry
 	taskkit.Register[countSpec, countState](&r, countKind, nil)
-	if _, err := taskkit.NewWorker(t.Context(), db.DB, &r, taskkit.Config{}); !errors.As(err, &missing) || missing.What != "count" {
+	if _, err := taskkit.NewWorker(t.Context(), db.DB, &r, taskkit.Config{}); !errors.As(err, &missing) || missing.What != `kind "count"` {
 		t.Errorf("nil executor: %v, want *UsageError of count", err)
 	}
 	var typedNil *funcs[countSpec, countState]

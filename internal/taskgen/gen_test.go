@@ -56,14 +56,14 @@ func TestExecutorsRegister(t *testing.T) {
 	// An alias is registered with its kind.
 	var twice *taskkit.UsageError
 	taskkit.Register(&all, taskkit.NewKind(taskkind.Definition[struct{}, struct{}, struct{}]{Name: "old"}), nothing{})
-	if err := all.Err(); !errors.As(err, &twice) || twice.What != "old" {
+	if err := all.Err(); !errors.As(err, &twice) || twice.What != `kind "old"` {
 		t.Errorf("got %v, want a *UsageError for old", err)
 	}
 	var some taskkit.Registry
 	gen.Executors{EveryThing: corpus.Everything{}}.Register(&some)
 	err := some.Err()
 	var missing *taskkit.UsageError
-	if !errors.As(err, &missing) || missing.What != "plain" {
+	if !errors.As(err, &missing) || missing.What != `kind "plain"` {
 		t.Errorf("got %v, want a *UsageError for plain", err)
 	}
 }

@@ -88,7 +88,7 @@ func ofSubmission(ctx context.Context, err error) Code {
 		return CodePanic
 	case is[*taskkit.SpecError](err), is[*taskkit.TargetsError](err):
 		return CodeInvalidSpec
-	case is[*taskkit.UnknownKindError](err), is[*taskkit.RetiredKindError](err):
+	case is[*taskkit.UsageError](err):
 		return CodeUnknownKind
 	case is[*taskkit.OptionError](err):
 		return CodeInvalidOption

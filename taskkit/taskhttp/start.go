@@ -310,7 +310,7 @@ func (s *starter[Spec, State, Result]) refused(r *http.Request, who Caller, err 
 	if e, ok := errors.AsType[*taskkit.SpecError](err); ok {
 		return refusedSpec(server, r, e)
 	}
-	if _, ok := errors.AsType[*taskkit.RetiredKindError](err); ok {
+	if errors.Is(err, taskkit.ErrRetired) {
 		return ErrRetired
 	}
 	if e, ok := errors.AsType[*taskkit.TargetsError](err); ok {
@@ -340,7 +340,7 @@ func (s *starter[Spec, State, Result]) taken(r *http.Request, who Caller, id tas
 
 // refusedSpec says what is wrong with a spec.
 func refusedSpec(s *Server, r *http.Request, e *taskkit.SpecError) *Error {
-	if _, ok := errors.AsType[*taskkit.RuleError](e); ok {
+	if _, ok := errors.AsType[*taskkit.UsageError](e); ok {
 		s.config.Logger.ErrorContext(r.Context(), "the rules of a spec cannot be checked", "kind", e.Kind, "error", e)
 		return ErrSpec.because("its rules cannot be checked")
 	}
