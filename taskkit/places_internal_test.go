@@ -205,6 +205,19 @@ func TestEveryOptionOfSchedule(t *testing.T) {
 	}
 }
 
+// TestEveryFieldOfSchedule: a schedule refuses the fields of a submission that it does not keep, also a new one.
+func TestEveryFieldOfSchedule(t *testing.T) {
+	t.Parallel()
+	for f := range reflect.TypeFor[store.Submitted]().Fields() {
+		sub := &submission{NewTask: store.NewTask{Total: -1, Options: new(store.Options)}}
+		fill(reflect.ValueOf(&sub.Submitted).Elem().FieldByIndex(f.Index))
+		kept := slices.Contains([]string{"Kind", "Owner", "RunAs", "Queue"}, f.Name)
+		if refused := sub.checkSchedule() != nil; refused == kept {
+			t.Errorf("Submitted.%s is refused by a schedule: %t", f.Name, refused)
+		}
+	}
+}
+
 // TestEveryFieldFromStore: each field of a stored task is in a Task, or is here with the reason
 // why not, and each field of a Task is set.
 func TestEveryFieldFromStore(t *testing.T) {

@@ -23,8 +23,12 @@ func (s *submission) checkSchedule() error {
 			wrong = append(wrong, option)
 		}
 	}
-	if len(wrong) == 0 {
-		return nil
+	if rest := s.Submitted; len(wrong) == 0 {
+		rest.Kind, rest.Owner, rest.RunAs, rest.Queue = "", uuid.Nil, uuid.Nil, ""
+		if rest == (store.Submitted{}) {
+			return nil
+		}
+		wrong = []string{"another option"} // one that is new
 	}
 	slices.Sort(wrong)
 	return &OptionError{"SetSchedule", "takes OwnedBy, RunAs, WithQueue, WithPriority, WithSchema and WithActor, not " + strings.Join(wrong, " and ")}
