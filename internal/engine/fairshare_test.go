@@ -18,9 +18,9 @@ import (
 	"taskkit.dev/internal/testkit/memstore"
 )
 
-// TestOwnersTakeTurns: the small tasks of an owner end soon although a large task of another owner has the
+// TestOwnersShareFairly: the small tasks of an owner end soon although a large task of another owner has the
 // only slot, and the large one goes on afterwards. Two large ones share it equally.
-func TestOwnersTakeTurns(t *testing.T) {
+func TestOwnersShareFairly(t *testing.T) {
 	t.Parallel()
 	// The spec is the number of items, of which each takes 10 ms.
 	kinds := demo(nil)
@@ -106,9 +106,9 @@ func (x *sized) Execute(_ context.Context, s *session.Step, _ json.RawMessage) (
 	return session.Next{Done: to == x.items}, json.RawMessage(`{}`), nil
 }
 
-// TestTurnAfterWakeup: a worker that is told of a task reads at the next batch boundary whose it is, and the task waits
+// TestFairShareAfterWakeup: a worker that is told of a task reads at the next batch boundary whose it is, and the task waits
 // for the batch that runs, but for no more.
-func TestTurnAfterWakeup(t *testing.T) {
+func TestFairShareAfterWakeup(t *testing.T) {
 	t.Parallel()
 	kinds := demo(nil)
 	kinds["demo"].Limit = 10
@@ -149,9 +149,9 @@ func TestTurnAfterWakeup(t *testing.T) {
 	})
 }
 
-// TestTurnInVain: a task yields at most once for each reading of who waits, also if the one who waited was
+// TestFairShareAfterFailedClaim: a task yields at most once for each reading of who waits, also if the one who waited was
 // claimed by another worker in between.
-func TestTurnInVain(t *testing.T) {
+func TestFairShareAfterFailedClaim(t *testing.T) {
 	t.Parallel()
 	kinds := demo(nil)
 	kinds["demo"].Limit = 10

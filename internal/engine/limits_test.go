@@ -15,7 +15,7 @@ import (
 	"taskkit.dev/internal/testkit/memstore"
 )
 
-// occupied starts a worker with two slots and a task that has the only place under the key "a" for a minute. It returns
+// occupied starts a worker with two slots and a task that has the only permit under the key "a" for a minute. It returns
 // the task, and what ends the worker.
 func occupied(t *testing.T, s *memstore.Store) (id uuid.UUID, end func()) {
 	t.Helper()
@@ -35,9 +35,9 @@ func occupied(t *testing.T, s *memstore.Store) (id uuid.UUID, end func()) {
 	}
 }
 
-// TestPlaceIsPassedOn: a task that is woken for a place and does not ask for it, because its deadline is over or its window is
+// TestPermitIsPassedOn: a task that is woken for a permit and does not request it, because its deadline is over or its window is
 // closed, keeps no other waiting.
-func TestPlaceIsPassedOn(t *testing.T) {
+func TestPermitIsPassedOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := memstore.New()
@@ -58,7 +58,7 @@ func TestPlaceIsPassedOn(t *testing.T) {
 		}
 		completed(t, s, first)
 		if took := completed(t, s, last); took > 2*time.Second {
-			t.Errorf("the place was taken after %v", took)
+			t.Errorf("the permit was passed on after %v", took)
 		}
 		for _, id := range late {
 			if row := read(t, s, id); row.Status != lifecycle.Failure {
@@ -68,8 +68,8 @@ func TestPlaceIsPassedOn(t *testing.T) {
 	})
 }
 
-// TestPlaceInTheQueue: tasks that wait for a place are not put behind all that were submitted after them.
-func TestPlaceInTheQueue(t *testing.T) {
+// TestPermitFreedInTheQueue: tasks that wait for a permit are not put behind all that were submitted after them.
+func TestPermitFreedInTheQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := memstore.New()
@@ -94,7 +94,7 @@ func TestPlaceInTheQueue(t *testing.T) {
 	})
 }
 
-// TestExpiresWhileWaiting: a task that waits for its window or for a place fails when it is too late for it, and not only
+// TestExpiresWhileWaiting: a task that waits for its window or for a permit fails when it is too late for it, and not only
 // after its wait.
 func TestExpiresWhileWaiting(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 	"taskkit.dev/internal/testkit/memstore"
 )
 
-// slowAdmit is a store in memory that takes a while to answer who has a place.
+// slowAdmit is a store in memory whose Admit takes a while.
 type slowAdmit struct {
 	*memstore.Store
 	takes time.Duration
@@ -66,8 +66,8 @@ func completed(t *testing.T, s *memstore.Store, ids ...uuid.UUID) time.Duration 
 	return time.Since(began)
 }
 
-// TestPlacesAreAskedForTogether: the tasks of a claim ask for their places in a few calls, and while others execute.
-func TestPlacesAreAskedForTogether(t *testing.T) {
+// TestPermitsAreRequestedTogether: the tasks of a claim request their permits in a few calls, and while others execute.
+func TestPermitsAreRequestedTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowAdmit{Store: memstore.New(), takes: 10 * time.Millisecond}
@@ -93,8 +93,8 @@ func TestPlacesAreAskedForTogether(t *testing.T) {
 	})
 }
 
-// TestPlaceWithoutSlot: a task that has its places and finds no free slot gives them back, and spends no attempt.
-func TestPlaceWithoutSlot(t *testing.T) {
+// TestPermitWithoutSlot: a task that has its permits and finds no free slot gives them back, and spends no attempt.
+func TestPermitWithoutSlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowAdmit{Store: memstore.New(), takes: 100 * time.Millisecond}
@@ -128,8 +128,8 @@ func TestPlaceWithoutSlot(t *testing.T) {
 	})
 }
 
-// TestShutdownWhileAsking: a worker that ends releases the tasks that ask for places, without an attempt.
-func TestShutdownWhileAsking(t *testing.T) {
+// TestShutdownWhileWaitingForPermit: a worker that ends releases the tasks that wait for permits, without an attempt.
+func TestShutdownWhileWaitingForPermit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowAdmit{Store: memstore.New(), takes: 3 * time.Second}

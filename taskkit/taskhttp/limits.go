@@ -15,7 +15,7 @@ type Limit struct {
 	Key       string `json:"key"`
 	AtMost    int    `json:"atMost"`    // what holds; if the jobs differ, the smallest of theirs
 	Set       bool   `json:"set"`       // by an operator
-	Executing int64  `json:"executing"` // jobs that have a place
+	Executing int64  `json:"executing"` // jobs that hold a permit
 	Waiting   int64  `json:"waiting"`   // jobs that wait for one
 }
 

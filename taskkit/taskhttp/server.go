@@ -361,7 +361,7 @@ func (s *Server) recovered(w http.ResponseWriter, r *http.Request) {
 		panic(v)
 	}
 	stack := debug.Stack()
-	if p, ok := v.(apartPanic); ok {
+	if p, ok := v.(goroutinePanic); ok {
 		v, stack = p.value, p.stack
 	}
 	s.incident(r, ErrInternal, fmt.Errorf("panic: %v\n%s", v, stack)).write(w)

@@ -82,7 +82,7 @@ func (s *Server) seenApart(r *http.Request, who Caller) (now seen, err error) {
 		defer close(done)
 		defer func() {
 			if v := recover(); v != nil && v != http.ErrAbortHandler { //nolint:errorlint // it is compared as net/http does
-				panicked = apartPanic{v, debug.Stack()}
+				panicked = goroutinePanic{v, debug.Stack()}
 			} else {
 				panicked = v
 			}
@@ -98,8 +98,8 @@ func (s *Server) seenApart(r *http.Request, who Caller) (now seen, err error) {
 	return now, err
 }
 
-// apartPanic is a panic on another goroutine than that of the request.
-type apartPanic struct {
+// goroutinePanic is a panic on another goroutine than that of the request.
+type goroutinePanic struct {
 	value any
 	stack []byte
 }

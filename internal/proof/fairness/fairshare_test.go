@@ -41,7 +41,7 @@ func (s setting) batch() time.Duration { return min(10*batchSize*s.item, time.Se
 // The ten small tasks of one owner end while the large tasks of another owner have all slots, and these go on
 // afterwards. In the long form they take at most three times as long as alone: on an idle worker, while the large
 // tasks are paused.
-func TestOwnersTakeTurns(t *testing.T) { //nolint:paralleltest // it measures times
+func TestOwnersShareFairly(t *testing.T) { //nolint:paralleltest // it measures times
 	for _, database := range databases {
 		t.Run(database.name, func(t *testing.T) {
 			e := newEnv(t, database.open(t))

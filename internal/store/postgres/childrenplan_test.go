@@ -50,7 +50,7 @@ func (e *explainer) run(statement string) {
 
 // What reads the children of a task uses the partial indexes of children, in a table of many
 // other tasks, and when 10,000 children are open it reads one of them to see that.
-func TestFamilyPlans(t *testing.T) {
+func TestChildrenPlans(t *testing.T) {
 	t.Parallel()
 	for name, analyzed := range map[string]bool{"statistics taken when empty": false, "statistics": true} {
 		t.Run(name, func(t *testing.T) {

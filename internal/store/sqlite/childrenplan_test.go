@@ -55,7 +55,7 @@ func (e *explainer) QueryContext(ctx context.Context, query string, args ...any)
 }
 
 // What reads the children of a task uses the partial indexes of children.
-func TestSQLiteFamilyPlans(t *testing.T) {
+func TestSQLiteChildrenPlans(t *testing.T) {
 	t.Parallel()
 	db := testdb.SQLite(t)
 	if err := migrate.Migrate(t.Context(), db.DB, ""); err != nil {
