@@ -38,7 +38,7 @@ func Reflected[T any]() Codec[T] {
 		append: func(dst []byte, v *T) ([]byte, error) {
 			buf := bytes.NewBuffer(dst)
 			if err := json.MarshalWrite(buf, v, opts); err != nil {
-				return buf.Bytes(), Convert(err)
+				return buf.Bytes(), convert(err)
 			}
 			return buf.Bytes(), CheckStorable(buf.Bytes()[len(dst):])
 		},
@@ -46,7 +46,7 @@ func Reflected[T any]() Codec[T] {
 			if err := CheckStorable(src); err != nil {
 				return err
 			}
-			return Convert(json.Unmarshal(src, v, opts))
+			return convert(json.Unmarshal(src, v, opts))
 		},
 	}
 }
@@ -58,7 +58,7 @@ func (c Codec[T]) IsZero() bool { return c.write == nil && c.append == nil }
 // appended is not complete.
 func (c Codec[T]) Append(dst []byte, v *T) ([]byte, error) {
 	if c.write != nil {
-		e := NewEncoderSize(dst, c.size(v))
+		e := newEncoderSize(dst, c.size(v))
 		c.write(noescape(&e), v)
 		return e.Finish()
 	}

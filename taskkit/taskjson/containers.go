@@ -2,6 +2,7 @@ package taskjson
 
 import (
 	"encoding"
+	"slices"
 	"unsafe"
 
 	"github.com/google/uuid"
@@ -19,12 +20,12 @@ func WriteSlice[T any](e *Encoder, v []T, elem func(*Encoder, T)) {
 		e.Null()
 		return
 	}
-	e.BeginArray()
+	e.begin('[')
 	for i := range v {
-		e.Element()
+		e.element()
 		elem(e, v[i])
 	}
-	e.EndArray()
+	e.end(']')
 }
 
 // WriteSlicePtr is [WriteSlice] for elements that are written by their address.
@@ -33,12 +34,12 @@ func WriteSlicePtr[T any](e *Encoder, v []T, elem func(*Encoder, *T)) {
 		e.Null()
 		return
 	}
-	e.BeginArray()
+	e.begin('[')
 	for i := range v {
-		e.Element()
+		e.element()
 		elem(e, &v[i])
 	}
-	e.EndArray()
+	e.end(']')
 }
 
 // Strings writes a slice of strings.
@@ -47,12 +48,12 @@ func (e *Encoder) Strings(v []string) {
 		e.Null()
 		return
 	}
-	e.BeginArray()
+	e.begin('[')
 	for i := range v {
-		e.Element()
+		e.element()
 		e.String(v[i])
 	}
-	e.EndArray()
+	e.end(']')
 }
 
 // UUIDs writes a slice of UUIDs. Most large specs consist of UUIDs, so it makes room for
@@ -62,13 +63,13 @@ func (e *Encoder) UUIDs(v []uuid.UUID) {
 		e.Null()
 		return
 	}
-	e.Grow(uuidSize * len(v))
-	e.BeginArray()
+	e.buf = slices.Grow(e.buf, uuidSize*len(v))
+	e.begin('[')
 	for i := range v {
-		e.Element()
+		e.element()
 		e.UUID(v[i])
 	}
-	e.EndArray()
+	e.end(']')
 }
 
 // WriteMap writes a map with strings as keys, sorted by key.
@@ -78,7 +79,7 @@ func WriteMap[K ~string, V any](e *Encoder, v map[K]V, elem func(*Encoder, V)) {
 		return
 	}
 	e.BeginObject()
-	for key, x := range Members(v) {
+	for key, x := range members(v) {
 		e.Key(key)
 		elem(e, x)
 	}
@@ -92,9 +93,9 @@ func WriteNumberMap[K integer, V any](e *Encoder, v map[K]V, elem func(*Encoder,
 		return
 	}
 	e.BeginObject()
-	for _, key := range NumberKeys(v) {
-		e.Key(key.Text)
-		elem(e, v[key.Key])
+	for _, key := range numberKeys(v) {
+		e.Key(key.text)
+		elem(e, v[key.key])
 	}
 	e.EndObject()
 }
@@ -109,9 +110,9 @@ func WriteTextMap[K interface {
 		return
 	}
 	e.BeginObject()
-	for _, key := range TextKeys(e, v) {
-		e.Key(key.Text)
-		elem(e, v[key.Key])
+	for _, key := range textKeys(e, v) {
+		e.Key(key.text)
+		elem(e, v[key.key])
 	}
 	e.EndObject()
 }
@@ -160,7 +161,7 @@ func ReadArray[T any](d *Decoder, v []T, elem func(*Decoder, *T)) {
 	}
 	for i := range v {
 		if !d.More() {
-			d.Short(i, len(v))
+			d.short(i, len(v))
 			return
 		}
 		elem(d, &v[i])
@@ -186,7 +187,7 @@ func (d *Decoder) UUIDs() []uuid.UUID {
 	if d.Null() || !d.BeginArray() {
 		return nil
 	}
-	list := make([]uuid.UUID, 0, d.Capacity(uuidSize))
+	list := make([]uuid.UUID, 0, d.capacity(uuidSize))
 	for d.More() {
 		list = append(list, d.UUID())
 	}
@@ -200,18 +201,18 @@ func ReadMap[M ~map[K]V, K ~string, V any](d *Decoder, v *M, elem func(*Decoder)
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := make(M, d.Members())
+	m := make(M, d.members())
 	var last K
 	for d.More() {
 		key := K(d.Key())
 		if key > last {
 			last = key
 		} else if _, ok := m[key]; ok {
-			d.Repeated()
+			d.repeated()
 		}
 		m[key] = elem(d)
 	}
-	d.EndMap(len(m))
+	d.endMap(len(m))
 	*v = m
 }
 
@@ -220,20 +221,20 @@ func ReadNumberMap[M ~map[K]V, K integer, V any](d *Decoder, v *M, elem func(*De
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := make(M, d.Members())
+	m := make(M, d.members())
 	for d.More() {
 		var key K
 		if bits := bitsOf[K](); signed[K]() {
-			key = K(d.IntKey(bits))
+			key = K(d.intKey(bits))
 		} else {
-			key = K(d.UintKey(bits))
+			key = K(d.uintKey(bits))
 		}
 		if _, ok := m[key]; ok {
-			d.Repeated()
+			d.repeated()
 		}
 		m[key] = elem(d)
 	}
-	d.EndMap(len(m))
+	d.endMap(len(m))
 	*v = m
 }
 
@@ -245,16 +246,16 @@ func ReadTextMap[M ~map[K]V, K comparable, V any, P interface {
 	if d.Null() || !d.BeginObject() {
 		return
 	}
-	m := make(M, d.Members())
+	m := make(M, d.members())
 	for d.More() {
 		var key K
-		d.TextKey(P(&key))
+		d.textKey(P(&key))
 		if _, ok := m[key]; ok {
-			d.Repeated()
+			d.repeated()
 		}
 		m[key] = elem(d)
 	}
-	d.EndMap(len(m))
+	d.endMap(len(m))
 	*v = m
 }
 

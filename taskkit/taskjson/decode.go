@@ -151,19 +151,19 @@ func (d *Decoder) End() {
 	d.depth--
 }
 
-// Members estimates how many members follow in this object, which is a map: as
+// members estimates how many members follow in this object, which is a map: as
 // many as the last map at this depth had. Each size is used once, so that the room
 // for the members is at most twice what there are.
-func (d *Decoder) Members() int { return int(d.sizes[d.depth]) }
+func (d *Decoder) members() int { return int(d.sizes[d.depth]) }
 
-// EndMap is End for a map of so many members.
-func (d *Decoder) EndMap(members int) {
+// endMap is End for a map of so many members.
+func (d *Decoder) endMap(members int) {
 	d.sizes[d.depth] = uint8(min(members, math.MaxUint8))
 	d.End()
 }
 
-// Short refuses an array with fewer elements than it has in Go.
-func (d *Decoder) Short(have, want int) {
+// short refuses an array with fewer elements than it has in Go.
+func (d *Decoder) short(have, want int) {
 	if d.End(); d.err == nil {
 		d.fail(WrongType, fmt.Sprintf("%d elements, want %d", have, want), nil)
 	}
@@ -188,8 +188,8 @@ func (d *Decoder) Key() string {
 	return d.keep(text)
 }
 
-// TextKey reads the key of a map by the key type's UnmarshalText.
-func (d *Decoder) TextKey(v encoding.TextUnmarshaler) {
+// textKey reads the key of a map by the key type's UnmarshalText.
+func (d *Decoder) textKey(v encoding.TextUnmarshaler) {
 	if d.Text(v); d.err == nil {
 		d.colon()
 	}
@@ -206,33 +206,33 @@ func (d *Decoder) colon() {
 	d.pos = blank(src, i+1)
 }
 
-// Repeated refuses the key just read, since it is in the map.
-func (d *Decoder) Repeated() {
+// repeated refuses the key just read, since it is in the map.
+func (d *Decoder) repeated() {
 	d.fail(DuplicateName, "this key is in the object twice", nil)
 }
 
-// Once refuses the name just read when its bit in seen is set, and sets it.
-func (d *Decoder) Once(seen *uint64, bit uint) {
+// once refuses the name just read when its bit in seen is set, and sets it.
+func (d *Decoder) once(seen *uint64, bit uint) {
 	if *seen&(1<<bit) != 0 {
 		d.again()
 	}
 	*seen |= 1 << bit
 }
 
-// again is the rare part of Once, which is small enough to be inlined.
+// again is the rare part of once, which is small enough to be inlined.
 func (d *Decoder) again() {
 	d.fail(DuplicateName, "this name is in the object twice", nil)
 }
 
-// Capacity estimates how many elements of a size follow in this array, so that a
+// capacity estimates how many elements of a size follow in this array, so that a
 // slice is allocated once. It searches no further than the next bracket, so that
 // many short arrays do not each allocate room for all the rest.
-func (d *Decoder) Capacity(size int) int {
+func (d *Decoder) capacity(size int) int {
 	return (max(0, bytes.IndexByte(d.src[d.pos:], ']')) + 1) / size
 }
 
-// Unknown refuses the name just read, given the ones there are.
-func (d *Decoder) Unknown(name []byte, known ...string) {
+// unknown refuses the name just read, given the ones there are.
+func (d *Decoder) unknown(name []byte, known ...string) {
 	if d.err != nil {
 		return
 	}

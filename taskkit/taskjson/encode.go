@@ -30,12 +30,12 @@ type Encoder struct {
 
 // NewEncoder returns an encoder that appends to dst. It makes room for a small
 // value at once.
-func NewEncoder(dst []byte) Encoder { return NewEncoderSize(dst, 128) }
+func NewEncoder(dst []byte) Encoder { return newEncoderSize(dst, 128) }
 
-// NewEncoderSize is NewEncoder for a value of about so many bytes, which is
+// newEncoderSize is NewEncoder for a value of about so many bytes, which is
 // worth giving: too large a size costs garbage collection, and too small a size a
 // second allocation.
-func NewEncoderSize(dst []byte, size int) Encoder {
+func newEncoderSize(dst []byte, size int) Encoder {
 	size = min(size, MaxSize)
 	fresh := dst == nil
 	if cap(dst)-len(dst) < size {
@@ -91,12 +91,6 @@ func (e *Encoder) BeginObject() { e.begin('{') }
 // EndObject writes }.
 func (e *Encoder) EndObject() { e.end('}') }
 
-// BeginArray writes [.
-func (e *Encoder) BeginArray() { e.begin('[') }
-
-// EndArray writes ].
-func (e *Encoder) EndArray() { e.end(']') }
-
 // Name writes the name of a field, which needs no escaping.
 func (e *Encoder) Name(name string) *Encoder {
 	e.separate('{')
@@ -125,8 +119,8 @@ func (e *Encoder) Key(key string) {
 	out[n], out[n+1] = '"', ':'
 }
 
-// Element prepares for the next element of an array.
-func (e *Encoder) Element() { e.separate('[') }
+// element prepares for the next element of an array.
+func (e *Encoder) element() { e.separate('[') }
 
 // Null writes null.
 func (e *Encoder) Null() { e.literal("null") }
@@ -244,30 +238,30 @@ func (e *Encoder) Raw(v json.RawMessage) {
 	e.value(v)
 }
 
-// TextKey is the key of a map, with the text that it is written as.
-type TextKey[K any] struct {
-	Text string
-	Key  K
+// textKey is the key of a map, with the text that it is written as.
+type textKey[K any] struct {
+	text string
+	key  K
 }
 
-// TextKeys returns the keys of a map whose keys have a MarshalText, sorted by
+// textKeys returns the keys of a map whose keys have a MarshalText, sorted by
 // what it returns.
-func TextKeys[K interface {
+func textKeys[K interface {
 	comparable
 	encoding.TextMarshaler
-}, V any](e *Encoder, m map[K]V) []TextKey[K] {
-	keys := make([]TextKey[K], 0, len(m))
+}, V any](e *Encoder, m map[K]V) []textKey[K] {
+	keys := make([]textKey[K], 0, len(m))
 	for k := range m {
 		text, err := k.MarshalText()
 		if err != nil {
 			e.fail(InvalidValue, "MarshalText of a key failed: "+err.Error(), err)
 			return nil
 		}
-		keys = append(keys, TextKey[K]{Text: string(text), Key: k})
+		keys = append(keys, textKey[K]{text: string(text), key: k})
 	}
-	slices.SortFunc(keys, func(a, b TextKey[K]) int { return strings.Compare(a.Text, b.Text) })
+	slices.SortFunc(keys, func(a, b textKey[K]) int { return strings.Compare(a.text, b.text) })
 	for i := 1; i < len(keys); i++ {
-		if keys[i].Text == keys[i-1].Text {
+		if keys[i].text == keys[i-1].text {
 			e.fail(DuplicateName, "two keys of this map are written the same", nil)
 			return nil
 		}
@@ -304,7 +298,7 @@ func (e *Encoder) value(raw []byte) {
 	out, err := jsontext.AppendFormat(e.buf, raw,
 		jsontext.PreserveRawStrings(true), jsontext.EscapeForHTML(true), jsontext.EscapeForJS(true))
 	if err != nil {
-		e.failWithin(Convert(err))
+		e.failWithin(convert(err))
 		return
 	}
 	if err := checkValue(raw, e.depth); err != nil {

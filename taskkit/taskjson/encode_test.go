@@ -114,12 +114,8 @@ func TestEncodeRefuses(t *testing.T) {
 			_, err := written(t, func(e *taskjson.Encoder) {
 				e.BeginObject()
 				e.Name("a")
-				e.BeginArray()
-				e.Element()
-				e.Int(0)
-				e.Element()
-				c.value(e)
-				e.EndArray()
+				taskjson.WriteSlice(e, []func(*taskjson.Encoder){func(e *taskjson.Encoder) { e.Int(0) }, c.value},
+					func(e *taskjson.Encoder, write func(*taskjson.Encoder)) { write(e) })
 				e.EndObject()
 			})
 			var got *taskjson.Error

@@ -70,24 +70,24 @@ type integer interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr
 }
 
-// NumberKeys returns the keys of a map whose keys are integers, sorted as text,
+// numberKeys returns the keys of a map whose keys are integers, sorted as text,
 // which is how encoding/json sorts them.
-func NumberKeys[K integer, V any](m map[K]V) []TextKey[K] {
-	keys := make([]TextKey[K], 0, len(m))
+func numberKeys[K integer, V any](m map[K]V) []textKey[K] {
+	keys := make([]textKey[K], 0, len(m))
 	for k := range m {
 		text := strconv.FormatUint(uint64(k), 10)
 		if k < 0 {
 			text = strconv.FormatInt(int64(k), 10)
 		}
-		keys = append(keys, TextKey[K]{Text: text, Key: k})
+		keys = append(keys, textKey[K]{text: text, key: k})
 	}
-	slices.SortFunc(keys, func(a, b TextKey[K]) int { return strings.Compare(a.Text, b.Text) })
+	slices.SortFunc(keys, func(a, b textKey[K]) int { return strings.Compare(a.text, b.text) })
 	return keys
 }
 
-// IntKey reads the key of a map as an integer of so many bits. It is written as
+// intKey reads the key of a map as an integer of so many bits. It is written as
 // an Encoder would write it: no plus, no leading zeros.
-func (d *Decoder) IntKey(bits int) int64 {
+func (d *Decoder) intKey(bits int) int64 {
 	key := d.Key()
 	n, err := strconv.ParseInt(key, 10, bits)
 	if err != nil || strconv.FormatInt(n, 10) != key {
@@ -97,8 +97,8 @@ func (d *Decoder) IntKey(bits int) int64 {
 	return n
 }
 
-// UintKey is IntKey for unsigned integers.
-func (d *Decoder) UintKey(bits int) uint64 {
+// uintKey is intKey for unsigned integers.
+func (d *Decoder) uintKey(bits int) uint64 {
 	key := d.Key()
 	n, err := strconv.ParseUint(key, 10, bits)
 	if err != nil || strconv.FormatUint(n, 10) != key {

@@ -65,10 +65,10 @@ func (e *Error) Error() string {
 // Unwrap returns Cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Convert makes an [*Error] of an error of the libraries jsontext and json, so
+// convert makes an [*Error] of an error of the libraries jsontext and json, so
 // that a codec that works by reflection fails as a generated one does. Other
 // errors are returned as they are.
-func Convert(err error) error {
+func convert(err error) error {
 	var (
 		own       *Error
 		syntactic *jsontext.SyntacticError

@@ -25,9 +25,9 @@ type sortKey struct {
 	at    int
 }
 
-// Members returns the members of a map sorted by key, which is how encoding/json
+// members returns the members of a map sorted by key, which is how encoding/json
 // writes them.
-func Members[K ~string, V any](m map[K]V) iter.Seq2[string, V] {
+func members[K ~string, V any](m map[K]V) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		if len(m) <= maxFew && unsafe.Sizeof(*new(V)) <= maxValue {
 			few(m, yield)
@@ -37,7 +37,7 @@ func Members[K ~string, V any](m map[K]V) iter.Seq2[string, V] {
 	}
 }
 
-// few is Members for few members. It keeps them on the stack in the order of the
+// few is members for few members. It keeps them on the stack in the order of the
 // map and sorts keys that refer to them, since moving one writes no pointer.
 func few[K ~string, V any](m map[K]V, yield func(string, V) bool) {
 	var (
@@ -66,7 +66,7 @@ func few[K ~string, V any](m map[K]V, yield func(string, V) bool) {
 	}
 }
 
-// many is Members for many members.
+// many is members for many members.
 func many[K ~string, V any](m map[K]V, yield func(string, V) bool) {
 	keys := make([]K, 0, len(m))
 	for k := range m {

@@ -17,12 +17,7 @@ type large struct {
 
 // writeMap writes a map as generated code does.
 func writeMap[K ~string, V any](e *taskjson.Encoder, m map[K]V, value func(V)) {
-	e.BeginObject()
-	for key, x := range taskjson.Members(m) {
-		e.Key(key)
-		value(x)
-	}
-	e.EndObject()
+	taskjson.WriteMap(e, m, func(_ *taskjson.Encoder, v V) { value(v) })
 }
 
 // TestMembersLikeEncodingJSON: maps of every size, with keys that begin alike, are
@@ -113,12 +108,8 @@ func TestEncodeSharesNothing(t *testing.T) {
 		values := []string{strings.Repeat("a", n), strings.Repeat("b", n), strings.Repeat("c", n)}
 		for _, text := range values {
 			e := taskjson.NewEncoder(nil)
-			e.BeginArray()
-			for part := range strings.SplitSeq(text, strings.Repeat(text[:1], 10)) {
-				e.Element()
-				e.String(part + text[:10])
-			}
-			e.EndArray()
+			parts := strings.Split(text, strings.Repeat(text[:1], 10))
+			taskjson.WriteSlice(&e, parts, func(e *taskjson.Encoder, part string) { e.String(part + text[:10]) })
 			out, err := e.Finish()
 			if err != nil {
 				t.Fatal(err)

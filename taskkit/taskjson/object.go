@@ -39,7 +39,7 @@ func (d *Decoder) Next(o *Object) bool {
 	i := o.Field + 1 // usually the fields are in order
 	if i >= len(o.names) || o.names[i] != string(name) {
 		if i = find(o.names, name); i < 0 {
-			d.Unknown(name, o.names...)
+			d.unknown(name, o.names...)
 			return false
 		}
 	}
@@ -48,7 +48,7 @@ func (d *Decoder) Next(o *Object) bool {
 	if i >= 64 {
 		seen = &o.more[i/64-1]
 	}
-	d.Once(seen, uint(i%64))
+	d.once(seen, uint(i%64))
 	return d.err == nil
 }
 

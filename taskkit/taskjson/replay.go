@@ -159,7 +159,7 @@ func (d *Decoder) stop(err *Error) {
 // asError returns an error of the parser as ours.
 func asError(err error) *Error {
 	own := &Error{Problem: Syntax, Detail: "not JSON", Cause: err}
-	errors.As(Convert(err), &own)
+	errors.As(convert(err), &own)
 	return own
 }
 

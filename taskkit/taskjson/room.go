@@ -18,9 +18,6 @@ const (
 	maxPooled = 256 << 10
 )
 
-// Grow makes room for n more bytes.
-func (e *Encoder) Grow(n int) { e.buf = slices.Grow(e.buf, n) }
-
 // grow is the slow path of extend, when there is no room. It is not inlined, so that
 // the usual case stays small.
 //
