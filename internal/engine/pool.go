@@ -28,7 +28,7 @@ type pool struct {
 	wakeups *wakeups
 	deps    *session.Deps
 
-	// ctx is that of all sessions, whoever starts them. start sets it.
+	// ctx is the context of all sessions, set by start.
 	ctx        context.Context //nolint:containedctx // it is the life of the sessions, and no call's
 	buffer     chan store.ClaimedTask
 	ready      chan *session.Session // sessions that have their permits and wait for a slot
@@ -65,7 +65,7 @@ func newPool(s store.Runtime, kinds map[string]*session.Kind, c Config, claim st
 	return p
 }
 
-// start starts the slots. ctx is that of all sessions. It is called before the
+// start starts the slots. ctx is the context of all sessions. It is called before the
 // claimer starts.
 func (p *pool) start(ctx context.Context) {
 	p.ctx = ctx

@@ -49,10 +49,10 @@ func newRank(stalled bool, priority, tries int) Rank {
 }
 
 // FirstTriedRank is the smallest number of a rank of tasks that have failed. Mostly a queue has
-// none, which one probe tells.
+// none, which one probe shows.
 const FirstTriedRank = 2*LowestPriority + 1
 
-// PostgresRank is the number of a row's rank in the SQL of PostgreSQL; alias is that of the table with a point, or "".
+// PostgresRank is the number of a row's rank in the SQL of PostgreSQL; alias is the alias of the table with a point, or "".
 // The index taskkit_claim has this expression, word for word. It is short because PostgreSQL prepares it anew for each
 // statement that inserts or changes a task.
 func PostgresRank(alias string) string { return rankSQL("LEAST", alias) }

@@ -15,5 +15,5 @@ const (
 // Controls returns all values of the control column.
 func Controls() []Control { return []Control{None, Stop, Pause, Delete} }
 
-// Ends reports whether the request asks for the task to end.
+// Ends reports whether the request ends the task.
 func (c Control) Ends() bool { return c == Stop || c == Delete }

@@ -17,7 +17,7 @@
 //	retry.go       what follows an error; when a task counts as poison
 //
 // A holder is the worker session that has claimed a task. Its task lease is the
-// task's id, fence and checkpoint_seq, as the session knows them.
+// task's id, fence and checkpoint_seq, as the session has read them.
 //
 // Everything else reads this package. The engine and the store in memory call
 // it. The SQL of internal/store is rendered from it where it lists statuses or

@@ -25,7 +25,7 @@ func PassesOn(c Control, by uuid.UUID, reason string) bool {
 // PassOn returns what the request that stands on a parent does to one of its children, and
 // the action that is recorded for it. The effect is Unchanged if the child is as it should be.
 func PassOn(parent Control, child Found) (Change, Action) {
-	child.Served = true // a child that nobody serves is the reaper's
+	child.Served = true // a child that no worker serves is the reaper's
 	action, open := ActStop, child.Status.Live()
 	switch parent {
 	case Stop:

@@ -18,7 +18,7 @@ const (
 )
 
 // ReadBack returns what the position of a task proves about a write of its
-// holder. While the row has the fence of the write, nobody but the holder can
+// holder. While the row has the fence of the write, only the holder can
 // have changed checkpoint_seq or the status, except to take the task away.
 func ReadBack(w Write, p Position) Proof {
 	switch {
@@ -32,7 +32,7 @@ func ReadBack(w Write, p Position) Proof {
 	case p.Fence != w.Fence:
 		return Lost
 	case w.Checkpoint && p.Seq == w.Seq+1 && p.Status.InFlight() && !w.To.InFlight():
-		// The checkpoint is that of an earlier execution of the batch, whose commit was late.
+		// The checkpoint is from an earlier execution of the batch, whose commit was late.
 		return Lost
 	case w.Checkpoint && p.Seq == w.Seq+1:
 		return Happened
@@ -45,7 +45,7 @@ func ReadBack(w Write, p Position) Proof {
 }
 
 // Leased reports whether the holder of a task under a fence still has it. Its
-// checkpoint_seq may be higher than the holder knows: a commit that seemed to
+// checkpoint_seq may be higher than the holder's: a commit that seemed to
 // have failed was late. That checkpoint is the holder's own.
 func (p Position) Leased(fence int64) bool {
 	return p.Exists && p.Fence == fence && p.Status.InFlight()

@@ -31,7 +31,7 @@ func Unspent(attempts int) int { return max(attempts-1, 0) }
 // and an error leaves them as they are, because the worker survived it.
 func UndoesClaim(attempts, after int) bool { return after < attempts }
 
-// AfterLater returns the attempts of a task whose batch asks to continue later:
+// AfterLater returns the attempts of a task whose batch returned Later:
 // what they were before the claim, or none if the batch counted items (CER-20).
 // attempts is what the row has.
 func AfterLater(attempts int, progressed bool) int {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Action is what an operator asks of a task.
+// Action is what a request does to a task.
 type Action string
 
 // The actions.
@@ -35,10 +35,10 @@ type RefusedError struct {
 	Action  Action
 	Status  Status
 	Control Control
-	// Why is what of the conditions does not allow it, and what to do; "" if the status
+	// Why names the condition that does not allow it, and what to do; "" if the status
 	// or the request does not.
 	Why string
-	// Condition is which of them; "" if Why is.
+	// Condition is the condition that is not met; "" if Why is.
 	Condition Condition
 }
 
@@ -75,7 +75,7 @@ type Found struct {
 	Served bool
 	// HasOpenChildren: the task must not end before these.
 	HasOpenChildren bool
-	// Conditions are those of the task, with the stop policy that the request sets, and
+	// Conditions are the conditions of the task, with the stop policy that the request sets, and
 	// Progress is how far the task is.
 	Conditions Conditions
 	Progress   Progress
@@ -85,7 +85,7 @@ type Found struct {
 }
 
 // Abandoned reports whether the task is in flight and its worker is gone. It is
-// released before a request is decided, since nobody would see the request.
+// released before a request is decided, since no worker would see the request.
 func (f Found) Abandoned() bool { return f.Status.InFlight() && !f.WorkerAlive }
 
 // unattended reports whether no worker needs to see a request: the task waits,
@@ -117,7 +117,7 @@ type Change struct {
 	Effect  Effect
 	Control Control // the request that stands afterwards
 	Desc    string  // of a task that is Ended
-	Reason  string  // of the request that stands; "": that of who made it
+	Reason  string  // of the request that stands; "": the reason of its author
 }
 
 // Texts that the rules write into a row.
@@ -125,17 +125,17 @@ const (
 	ReasonRetried    = "retried"
 	ReasonWorkerLeft = "its worker left"
 	ReasonWorkerLost = "its worker was lost"
-	// ReasonThrottled begins that of a task whose batches wait because an indicator is not well.
+	// ReasonThrottled begins the reason of a task whose batches wait because an indicator is not well.
 	ReasonThrottled = "throttled: "
-	// ReasonRate begins that of a task that waits because of its rate, and ReasonRateChanged is that of one whose rate
+	// ReasonRate begins the reason of a task that waits because of its rate. ReasonRateChanged is the reason of one whose rate
 	// was raised meanwhile.
 	ReasonRate        = "its rate is "
 	ReasonRateChanged = "its rate was changed"
-	// ReasonChildren and ReasonEndingChildren are those of a parent that waits: for its
+	// ReasonChildren and ReasonEndingChildren are the reasons of a parent that waits: for its
 	// children, and for them to end before it ends itself.
 	ReasonChildren       = "waits for its children"
 	ReasonEndingChildren = "waits for its children to end"
-	// ReasonChildrenEnded is that of a parent whose wait is over.
+	// ReasonChildrenEnded is the reason of a parent whose wait is over.
 	ReasonChildrenEnded = "its children have ended"
 	// ReasonNoPermit begins the reason of a task that waits for a permit of a limit.
 	ReasonNoPermit = "waits for a permit of the limit "

@@ -25,9 +25,9 @@ type BatchError struct {
 	Attempt     int           // the number of this attempt since the last checkpoint, from 1
 	MaxAttempts int           // how many there may be
 	Backoff     time.Duration // the delay after this attempt
-	After       time.Duration // the shortest delay that the executor asked for; zero: none
+	After       time.Duration // the shortest delay that the executor set; zero: none
 	// TooLarge: a statement exceeded a limit of the database. Limit is the number
-	// of items that the batch could take at most; zero if the error is not that of
+	// of items that the batch could take at most; zero if the error is not from
 	// a batch.
 	TooLarge bool
 	Limit    int

@@ -34,7 +34,7 @@ type expiration struct {
 	at  time.Time
 }
 
-// expirations returns those of the task, in the order in which [Times.Expired] names them.
+// expirations returns the expirations of the task, in the order in which [Times.Expired] names them.
 func (t Times) expirations(started time.Time, begun bool) (all []expiration) {
 	if !begun && !t.LatestStart.IsZero() {
 		all = append(all, expiration{StartedTooLate, t.LatestStart})

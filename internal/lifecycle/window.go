@@ -193,7 +193,7 @@ func (w Window) emptyDay(from time.Time) (time.Time, bool) {
 		_, was := before.Zone()
 		_, is := change.Zone()
 		if gap := is - was; gap >= length*60 {
-			// The clocks go from the minute after before to that of change.
+			// The clocks go from the minute after before to the minute of change.
 			begin := before.Hour()*60 + before.Minute() + 1
 			if offset := (w.from - begin + dayMinutes) % dayMinutes; (offset+length)*60 <= gap && w.days[weekday(before, offset, begin)] {
 				return change.In(w.zone), true
@@ -204,7 +204,7 @@ func (w Window) emptyDay(from time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// weekday is that of a time so many minutes after the first minute of a gap, which begins at
+// weekday returns the weekday of a time so many minutes after the first minute of a gap, which begins at
 // such a minute of the day of before, or of the next day.
 func weekday(before time.Time, offset, begin int) int {
 	return (int(before.Weekday()) + (begin+offset)/dayMinutes) % 7

@@ -11,7 +11,7 @@ import (
 // Write is a change of a task by its holder: a start, a checkpoint, a release,
 // an end, or a checkpoint together with one of the last two.
 type Write struct {
-	// Fence and Seq are those of the holder's task lease.
+	// Fence and Seq are from the holder's task lease.
 	Fence, Seq int64
 	To         Status
 
@@ -21,7 +21,7 @@ type Write struct {
 	Revision   int
 	State      json.RawMessage // empty: the state stays
 	Progress   Progress
-	Secrets    string // added to those of the row
+	Secrets    string // added to the row's secrets
 
 	Attempts int           // the new value
 	Delay    time.Duration // To Queued: from now, in milliseconds; negative: NotBefore stays
@@ -130,7 +130,7 @@ func (r Row) checkpoint(w Write) Row {
 }
 
 // wait returns the row after a write that gives the task back. A task that is
-// to end goes to the front of the queue whatever delay the write asks for, unless it
+// to end goes to the front of the queue whatever delay the write has, unless it
 // waits for its children to end first.
 func (r Row) wait(w Write, now time.Time) Row {
 	switch {

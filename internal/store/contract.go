@@ -18,7 +18,7 @@ import (
 // compares times on the database's clock only. Every change of a task is
 // guarded by its status and its fence. A Store is safe for concurrent use.
 //
-// Its methods are grouped by subject. A worker needs the groups of [Runtime], and a client those of [Client].
+// Its methods are grouped by subject. A worker needs the groups of [Runtime], and a client the groups of [Client].
 type Store interface {
 	Runtime
 	Client
@@ -179,7 +179,7 @@ type Common interface {
 	FailedChild(ctx context.Context, parent uuid.UUID) (ChildTask, error)
 	// Family reads the children of a leased task as its session needs them.
 	Family(ctx context.Context, l Lease) (Family, error)
-	// WakeParents makes those of these tasks due whose wait is over, and returns them. It
+	// WakeParents makes each of these tasks due whose wait is over, and returns them. It
 	// is called after the commit that may have ended the wait, never before.
 	WakeParents(ctx context.Context, parents []uuid.UUID) ([]uuid.UUID, error)
 	// PassOn passes the request that stands on each of these tasks on to its open children,
@@ -212,7 +212,7 @@ type Reader interface {
 	// Items lists the items of a task with an outcome by their position and then by
 	// the time of their first record, by keyset. Items of unknown position come first.
 	Items(ctx context.Context, id uuid.UUID, outcome Outcome, after ItemCursor, limit int) ([]Item, error)
-	// Recorded returns which of these keys have a row with an outcome.
+	// Recorded returns the keys that have a row with an outcome.
 	Recorded(ctx context.Context, id uuid.UUID, keys []string) ([]string, error)
 	// Ledger lists the pages of the ledger of a task, which are of batches after this
 	// one (-1: all), in their order, at most limit.

@@ -115,7 +115,7 @@ func (t *hashTable) put(h targetHash) bool {
 }
 
 // grow makes the table four times as large, and twice when it is large already. The order
-// of the slots is that of the hashes, so it goes through the old table and the new one from
+// of the slots is the order of the hashes, so it goes through the old table and the new one from
 // their beginnings to their ends.
 func (t *hashTable) grow() {
 	old, by := t.slots, 2

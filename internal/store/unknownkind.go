@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// UnknownKind is a kind, or a revision of one, of due tasks that no live process knows which serves
-// their queue, although one serves it.
+// UnknownKind is a kind, or a revision of one, of due tasks. Live processes serve their queue, and
+// none of these processes has it.
 type UnknownKind struct {
 	Kind     string
 	Revision int

@@ -18,7 +18,7 @@ type Write struct {
 
 	// Checkpoint: State, Progress and Revision are written, checkpoint_seq goes
 	// up by one. Otherwise State and Progress are ignored, and Revision is only
-	// that of a Result.
+	// the version of a Result.
 	Checkpoint bool
 	Revision   int
 	State      json.RawMessage

@@ -12,7 +12,7 @@ import (
 // Caller is who makes a request.
 type Caller struct {
 	// Owner is the person. The jobs that the caller starts belong to it, its requests
-	// are recorded with it, and lists have its jobs. The zero UUID is nobody.
+	// are recorded with it, and lists have its jobs. The zero UUID is no person.
 	Owner uuid.UUID
 	// RunAs is the person as whom jobs of the caller run. Defaults to Owner.
 	RunAs uuid.UUID
@@ -20,7 +20,7 @@ type Caller struct {
 	Detail any
 }
 
-// Operation is what a caller asks for.
+// Operation is what a request does.
 type Operation string
 
 // The operations of people with their jobs, about which an [Authorizer] decides.

@@ -285,7 +285,7 @@ func (c *Client) once(ctx context.Context, r call) (answer, error) {
 
 func (c *Client) wait() time.Duration { return min(cmp.Or(c.Wait, 30*time.Second), maxWait) }
 
-// errorOf makes an error of an answer, which may be that of a proxy.
+// errorOf makes an error of an answer, which may come from a proxy.
 func errorOf(resp *http.Response, body []byte) *Error {
 	p := &Error{}
 	if json.Unmarshal(body, p) != nil || p.Type == "" {

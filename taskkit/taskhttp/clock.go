@@ -10,7 +10,7 @@ import (
 // clockAge is how long what is known of the database's clock is used.
 const clockAge = 10 * time.Second
 
-// clock knows the time of the database from the tasks that were read, so that a start needs
+// clock estimates the time of the database from the tasks that were read, so that a start needs
 // no query for its createdAt. That may be milliseconds before the one that is stored.
 type clock struct{ last atomic.Pointer[clockReading] }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // concealFor is how long an answer takes at least that says nothing of a job. To read the row of another person's
-// job takes a few hundredths of a millisecond longer than to find none, which a client that asks often enough
+// job takes a few hundredths of a millisecond longer than to find none, which a client that requests often enough
 // could measure.
 const concealFor = 5 * time.Millisecond
 

@@ -16,7 +16,7 @@ import (
 // Download fetches the result of a job that is done and writes it as it is sent, which is for results
 // that are files, see [FileResults]. A download goes on after lost connections, where it was, until
 // ctx ends. It returns the name of the file, "" if the result is none, and how many bytes were
-// written; after an error too. Errors are those of [Fetch], and one of w ends the download. It is an
+// written; after an error too. Errors are the errors of [Fetch], and one of w ends the download. It is an
 // error when the file has changed before the rest of it was sent.
 func (c *Client) Download(ctx context.Context, id taskkit.ID, w io.Writer) (name string, n int64, err error) {
 	d := &download{c: c, call: call{method: http.MethodGet, path: c.path(id, "/result"), again: true}, w: w}

@@ -17,7 +17,7 @@ const commentEvery = 15 * time.Second
 
 // events sends a job as server-sent events: at once, unless the client has this revision
 // already, and with each change, until the job is done. A client that comes back with
-// the last revision of a job that is done is told by 204 to stay away.
+// the last revision of a job that is done gets 204, so that it stays away.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, who Caller) error {
 	t, err := s.task(r, who, OpWatch)
 	if err != nil {

@@ -23,7 +23,7 @@ type ResultFile struct {
 	// Name is what the client's copy is called; of a path the last element is sent. Defaults to
 	// the id of the job.
 	Name string
-	// MediaType defaults to that of the name's extension, or application/octet-stream.
+	// MediaType defaults to the type of the name's extension, or application/octet-stream.
 	MediaType string
 	// Modified is when the file was last changed; the zero time is unknown. A download that is
 	// continued begins anew when it or the size is another.

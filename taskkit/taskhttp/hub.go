@@ -14,7 +14,7 @@ import (
 // pollTimeout bounds one read of the watched jobs.
 const pollTimeout = 10 * time.Second
 
-// hub reads the tasks for which requests wait, all with one query, and tells the requests
+// hub reads the tasks for which requests wait, all with one query, and sends the requests
 // what has changed. It has a goroutine while there are such tasks.
 type hub struct {
 	rows   func(ctx context.Context, ids []taskkit.ID) (map[taskkit.ID]*taskkit.Task, error)

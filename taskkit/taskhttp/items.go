@@ -39,7 +39,7 @@ const (
 	maxItems     = 10_000
 )
 
-// outcomes are those of items, by which they are listed.
+// outcomes are the outcomes of items by which they are listed.
 var outcomes = []taskkit.Outcome{
 	taskkit.OutcomeFailed, taskkit.OutcomeSkipped, taskkit.OutcomeSucceeded, taskkit.OutcomeDeferred, taskkit.OutcomeUnprocessed,
 }

@@ -14,7 +14,7 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// Status is the status of a job. It is derived from that of the task and stored nowhere.
+// Status is the status of a job. It is derived from the status of the task and stored nowhere.
 // A job that does not exist has none: it is a problem of type [ErrNoSuchJob].
 type Status string
 
@@ -32,7 +32,7 @@ const (
 func Statuses() []Status { return []Status{Queuing, Running, Stopping, Succeeded, Failed, Deleted} }
 
 // Job is a task as clients may see it. Branch on Done, Fetchable and Links rather than
-// on Status. Times are those of the database.
+// on Status. Times are by the database's clock.
 type Job struct {
 	ID    taskkit.ID `json:"id"`
 	Kind  string     `json:"kind"`
@@ -209,7 +209,7 @@ func (p *Progress) estimate(m *taskkit.TaskProgress) {
 	}
 }
 
-// A revision has two parts, since a watcher that asks for no progress is answered when
+// A revision has two parts, since a watcher that wants no progress is answered when
 // the first changes.
 func statusPart(t *taskkit.Task, j *Job) string {
 	failed := ""

@@ -15,7 +15,7 @@ import (
 	"taskkit.dev/taskkit/taskjson"
 )
 
-// parameters are those of a query, each given once.
+// parameters are the parameters of a query, each given once.
 type parameters map[string]string
 
 // query reads the parameters of a request and refuses all but the known ones: what is
@@ -117,7 +117,7 @@ func (p parameters) revision(tags tags) (string, error) {
 	return since, nil
 }
 
-// tags are those of a header If-None-Match.
+// tags are the tags of a header If-None-Match.
 type tags []string
 
 func entityTags(lines []string) tags {

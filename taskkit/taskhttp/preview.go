@@ -11,7 +11,7 @@ import (
 )
 
 // Preview is what a job that is a preview has found so far: what a job with the same spec
-// would do. Its items are listed like those of any job.
+// would do. Its items are listed like the items of any job.
 type Preview struct {
 	Job taskkit.ID `json:"job"`
 	// Complete: the preview is done and was not stopped, so that nothing is missing.
@@ -46,7 +46,7 @@ type ItemNote struct {
 
 // NotedItem is an item with a note.
 type NotedItem struct {
-	Item    json.RawMessage `json:"item"` // as that of [Item]
+	Item    json.RawMessage `json:"item"` // as in [Item]
 	Note    string          `json:"note"`
 	Outcome taskkit.Outcome `json:"outcome"`
 }
@@ -113,8 +113,8 @@ func Previewing(ctx context.Context) bool { return ctx.Value(previewing{}) != ni
 // maxPreviews bounds what previews remembers, in tasks: several times as many as are watched at once.
 const maxPreviews = 100_000
 
-// previews remembers which tasks are previews, which never changes. Of a kind that the server
-// knows to have no previews nothing is asked or remembered.
+// previews caches whether tasks are previews, which never changes. For a kind that has no previews
+// on this server nothing is read or cached.
 type previews struct {
 	mu    sync.Mutex
 	known map[taskkit.ID]bool
@@ -136,8 +136,8 @@ func (p *previews) put(id taskkit.ID, preview bool) {
 	p.known[id] = preview
 }
 
-// mark sets which of some tasks are previews, as far as it is remembered, and returns the
-// tasks of which it is not.
+// mark marks the previews among tasks, as far as they are cached, and returns the
+// tasks that are not.
 func (p *previews) mark(tasks []*taskkit.Task) (unknown []*taskkit.Task) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,7 +150,7 @@ func (p *previews) mark(tasks []*taskkit.Task) (unknown []*taskkit.Task) {
 	return unknown
 }
 
-// markPreviews sets which of the tasks of a list are previews, with one more query where that is
+// markPreviews marks the previews of a list, with one more query where that is
 // not known.
 func (s *Server) markPreviews(ctx context.Context, tasks []*taskkit.Task) error {
 	var possible []*taskkit.Task

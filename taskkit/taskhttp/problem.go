@@ -24,7 +24,7 @@ type Error struct {
 	Detail string `json:"detail,omitempty"`
 	// Errors says what is wrong where in a body.
 	Errors []FieldProblem `json:"errors,omitempty"`
-	// Code is that of the error with which a job failed.
+	// Code is the code of the error with which a job failed.
 	Code string `json:"code,omitempty"`
 	// Job is the job that the problem is about. Its links name what is possible now.
 	Job *Job `json:"job,omitempty"`

@@ -36,7 +36,7 @@ type Queue struct {
 	UnknownKinds []UnknownKind `json:"unknownKinds,omitempty"`
 }
 
-// UnknownKind is a kind or a revision of due jobs that no live worker of a queue knows.
+// UnknownKind is a kind or a revision of due jobs that no live worker of a queue has.
 type UnknownKind struct {
 	Kind     string    `json:"kind"`
 	Revision int       `json:"revision"`

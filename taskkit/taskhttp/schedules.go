@@ -16,7 +16,7 @@ import (
 	"taskkit.dev/taskkit/taskops"
 )
 
-// Schedule is a schedule as operators may see it. Times are those of the database.
+// Schedule is a schedule as operators may see it. Times are by the database's clock.
 type Schedule struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
@@ -26,7 +26,7 @@ type Schedule struct {
 	Cron     string           `json:"cron"`
 	Zone     string           `json:"zone"`
 	Misfire  taskops.Misfire  `json:"misfire"`
-	Queue    string           `json:"queue,omitempty"` // missing: that of the kind
+	Queue    string           `json:"queue,omitempty"` // missing: the queue of the kind
 	Priority taskkit.Priority `json:"priority"`
 	Owner    uuid.UUID        `json:"owner"`
 	RunAs    uuid.UUID        `json:"runAs"`

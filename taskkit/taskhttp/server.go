@@ -23,7 +23,7 @@ import (
 
 // Config configures a [Server].
 type Config struct {
-	// Caller finds out who makes a request. An error means that nobody does, and is
+	// Caller finds out who makes a request. An error means that the request is unauthenticated, and is
 	// answered with 401; its text is logged and not sent. Required.
 	Caller func(r *http.Request) (Caller, error)
 	// Authorize decides what a caller may do, see [Authorizer] and [OwnJobs]. Required.

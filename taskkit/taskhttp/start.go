@@ -20,7 +20,7 @@ import (
 // start is a kind that clients may start.
 type start struct {
 	path    string
-	name    string // of the kind; tasks stored under a former name are served as those of an unknown kind
+	name    string // of the kind; tasks stored under a former name are served as tasks of an unknown kind
 	title   string
 	spec    []byte // JSON Schema, or nil
 	outcome []byte // JSON Schema of the result, or nil
@@ -41,7 +41,7 @@ type startOptions[Spec any] struct {
 // writes, to complete the spec, and for further options. If it returns an error, all is
 // rolled back: an *[Error] with a status from 400 to 499 is sent to the client as it is.
 // With an idempotency key it must make the same spec of the same body, since the stored
-// spec tells a repetition from another request. Before a preview it is called in a transaction
+// spec distinguishes a repetition from another request. Before a preview it is called in a transaction
 // that is rolled back, see [Previewing].
 func Before[Spec any](f func(ctx context.Context, tx *sql.Tx, c Caller, spec *Spec) ([]taskkit.SubmitOption, error)) StartOption[Spec] {
 	return func(o *startOptions[Spec]) { o.before = f }

@@ -19,7 +19,7 @@ const (
 	// answerTime is how long the answer itself may take after a wait.
 	answerTime = 15 * time.Second
 
-	// checkPermission is how often a request that waits asks the [Authorizer] again.
+	// checkPermission is how often the [Authorizer] is called again for a request that waits.
 	checkPermission = time.Second
 )
 
@@ -27,7 +27,7 @@ const (
 type watching struct {
 	wait     time.Duration // at most; 0: not at all
 	progress time.Duration // the least time to an answer with progress; 0: without
-	since    string        // a revision; "": that of the task as first read
+	since    string        // a revision; "": the revision of the task as first read
 	done     bool          // only the end counts
 }
 
@@ -98,7 +98,7 @@ func (s *Server) seenApart(r *http.Request, who Caller) (now seen, err error) {
 	return now, err
 }
 
-// goroutinePanic is a panic on another goroutine than that of the request.
+// goroutinePanic is a panic on another goroutine than the request's.
 type goroutinePanic struct {
 	value any
 	stack []byte

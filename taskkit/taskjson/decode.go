@@ -123,7 +123,7 @@ func (d *Decoder) More() bool {
 	if i == 0 || i > len(src) {
 		return false
 	}
-	// No value ends with an opening bracket, so one byte tells whether a comma
+	// No value ends with an opening bracket, so one byte shows whether a comma
 	// is due.
 	first := src[i-1] == '{' || src[i-1] == '['
 	i = blank(src, i)

@@ -21,7 +21,7 @@
 //
 // It is a cursor over the source that finds where values end. When the source is
 // not valid JSON, jsontext reads it again to say what is wrong and where. The tests
-// compare each result with that of a decoder built on jsontext's tokens.
+// compare each result with the result of a decoder built on jsontext's tokens.
 //
 // Both keep their first error and do nothing after it, so that generated code
 // checks once, at the end. Each error is an [*Error] with a JSON pointer.

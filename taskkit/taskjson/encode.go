@@ -153,7 +153,7 @@ func (e *Encoder) Uint(v uint64) {
 	out[0] = byte('0' + v)
 }
 
-// powers are those of 10.
+// powers are the powers of 10.
 var powers = [20]uint64{
 	1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
 }
@@ -286,7 +286,7 @@ func (e *Encoder) end(c byte) {
 }
 
 // separate writes a comma unless the object or array has just begun. No value
-// ends with an opening bracket, so one byte tells.
+// ends with an opening bracket, so one byte is enough.
 func (e *Encoder) separate(open byte) {
 	if e.buf[len(e.buf)-1] != open {
 		e.buf = append(e.buf, ',')
@@ -308,7 +308,7 @@ func (e *Encoder) value(raw []byte) {
 	e.buf = out
 }
 
-// text appends a string in quotes. The escapes are those of encoding/json.
+// text appends a string in quotes. The escapes are as in encoding/json.
 func (e *Encoder) text(s string, key bool) {
 	const digits = "0123456789abcdef"
 	first := literalText(s)

@@ -95,7 +95,7 @@ func (c *Cleaner) pass(ctx context.Context) (workers int, err error) {
 	return workers, err
 }
 
-// unknownKinds reports kinds that no worker knows, and ends their tasks when they have been unknown
+// unknownKinds reports kinds that no worker has, and ends their tasks when they have been unknown
 // for too long.
 func (c *Cleaner) unknownKinds(ctx context.Context) error {
 	some := false

@@ -67,7 +67,7 @@ var errOpenChildren = errors.New("a child of the task is open")
 const maxUnanswered = 3
 
 // refusal returns the error of a COMMIT that the read-back says has not happened, if
-// it is a failure of the batch: the answer of the database, such as that of a deferred
+// it is a failure of the batch: the answer of the database, such as an error of a deferred
 // constraint that does not hold, which the same batch would get again, without end. It
 // returns nil if there may have been no answer, only a lost connection: then the batch
 // is executed again at once, a few times.
@@ -154,7 +154,7 @@ func (s *Session) reconcile(w *store.Write) flow {
 			advanced := p.Seq != s.lease.Seq
 			if advanced {
 				s.reportCheckpoint(p.Seq, p.Progress)
-				// It was this session's own: nobody else writes under this fence.
+				// It was this session's own: no other process writes under this fence.
 				s.lease.Seq, s.state, s.progress, s.task.Revision = p.Seq, p.State, p.Progress, s.kind.Revision
 				s.tries, s.stored, s.unanswered = p.Attempts+1, p.Attempts, 0
 			}
@@ -177,7 +177,7 @@ func (s *Session) reconcile(w *store.Write) flow {
 // verifyLease reads the task back after the database has said that it is not where
 // this session left it. Mostly the task lease is gone. But a commit that seemed
 // not to have happened may have been under way still, and have happened since:
-// then the task is this worker's, one checkpoint on, and nobody else would ever
+// then the task is this worker's, one checkpoint on, and no other worker would ever
 // take it.
 func (s *Session) verifyLease(detail string) flow {
 	if s.ctx.Err() != nil {

@@ -100,7 +100,7 @@ func newBatchSizer(k *Kind, stalled bool, attempts int, c Config) *Sizer {
 }
 
 // firstBatch is the Limit of the first batch after a claim. It depends on nothing
-// but the number of the attempt, so that a later session knows it too.
+// but the number of the attempt, so that a later session computes the same.
 func firstBatch(k *Kind, attempts int, c Config) int {
 	normal := k.batchLimit(k.Limit)
 	switch {

@@ -416,8 +416,8 @@ func jsonArg(j json.RawMessage) any {
 	return string(j)
 }
 
-// OpenParents returns which of the tasks that are to end, of those that may have children,
-// have open ones. It locks their rows in a statement before the one that reads the children:
+// OpenParents returns the tasks with open children among the tasks that are to end and may
+// have children. It locks their rows in a statement before the one that reads the children:
 // one statement that waited for the lock would still see the children as they were.
 func (t Statements) OpenParents(ctx context.Context, q store.Querier, writes []*store.Write) (map[uuid.UUID]bool, error) {
 	var ids []uuid.UUID

@@ -77,7 +77,7 @@ type oldGroup struct {
 	period time.Duration
 }
 
-// oldPage is a page of tasks, and which of them seem to be old enough.
+// oldPage is a page of tasks, and the tasks of it that seem to be old enough.
 type oldPage struct {
 	store.OldTasks
 	old   map[oldGroup][]uuid.UUID
@@ -133,7 +133,7 @@ func (b *Base) removeGroup(ctx context.Context, q store.Querier, g oldGroup, ids
 	if err != nil || !g.idle {
 		return gone, err
 	}
-	for _, id := range gone { // nobody may have seen such a task
+	for _, id := range gone { // such a task may never have been read
 		if err := b.recordEvent(ctx, q, id, store.Request{Action: lifecycle.ActDelete, Reason: store.EventReasonIdle}, lifecycle.Queued); err != nil {
 			return nil, err
 		}

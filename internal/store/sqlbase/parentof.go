@@ -41,7 +41,7 @@ func (p parentOf) forbidsRetry(child uuid.UUID) error {
 }
 
 // forbidsDelete returns why the task, a child of the parent, cannot be deleted alone. A parent
-// that is open or can be retried would do the work of a stage again, and leave out that of a
+// that is open or can be retried would do the work of a stage again, and leave out the work of a
 // bucket.
 func (p parentOf) forbidsDelete(child uuid.UUID) error {
 	if p.id == uuid.Nil || p.status == "" || p.status == lifecycle.Completed || p.control == lifecycle.Delete {

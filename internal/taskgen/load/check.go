@@ -16,11 +16,11 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// listMode asks the go command for names, files and imports. It compiles nothing.
+// listMode makes the go command list names, files and imports. It compiles nothing.
 const listMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
 	packages.NeedImports | packages.NeedDeps | packages.NeedModule | packages.NeedTypesSizes
 
-// exportMode asks the go command to compile packages that are not in its cache, and
+// exportMode makes the go command compile packages that are not in its cache, and
 // where it keeps what they export.
 const exportMode = packages.NeedName | packages.NeedExportFile
 

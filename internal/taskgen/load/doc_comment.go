@@ -142,7 +142,7 @@ func commentsOf(name string) map[declared]*ast.CommentGroup {
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GenDecl:
-			// The comment before the keyword is that of a declaration alone.
+			// The comment before the keyword belongs to a declaration that stands alone.
 			if !n.Lparen.IsValid() && len(n.Specs) == 1 {
 				switch s := n.Specs[0].(type) {
 				case *ast.TypeSpec:

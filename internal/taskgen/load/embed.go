@@ -22,7 +22,7 @@ type member struct {
 }
 
 // members returns the fields that a struct has in JSON, in the order in which
-// they are written, which is that of their declaration. A promoted field that
+// they are written, which is the order of their declaration. A promoted field that
 // one further out hides is not among them.
 func (r *resolver) members(s *types.Struct, p location) (visible []member, ok bool) {
 	all, ok := r.promote(s, p, member{}, nil)

@@ -218,7 +218,7 @@ func (r *resolver) field(m member) (f model.Field, stored, ok bool) {
 	return f, true, true
 }
 
-// notEmpty returns the condition that omitempty asks, with %s for the value,
+// notEmpty returns the condition of omitempty, with %s for the value,
 // or "" where it would always hold.
 func notEmpty(t types.Type) string {
 	switch u := t.Underlying().(type) {
@@ -233,7 +233,7 @@ func notEmpty(t types.Type) string {
 	}
 }
 
-// notZero returns the condition that omitzero asks, or "" when it cannot be
+// notZero returns the condition of omitzero, or "" when it cannot be
 // written down. An IsZero on the pointer alone is none: whether encoding/json
 // calls it depends on where the value is.
 func notZero(t types.Type) string {

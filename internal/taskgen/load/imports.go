@@ -34,7 +34,7 @@ func (r *resolver) generatedImports(pkg *packages.Package) (problems []problem) 
 	return problems
 }
 
-// reaches tells how a package of a module comes to import generated code: ", which
+// reaches says how a package of a module comes to import generated code: ", which
 // imports example.com/gen". It is "" for one that does not. It reads source, since the
 // first time there is nothing that could be compiled.
 func (r *resolver) reaches(m *packages.Module, path string) string {

@@ -68,7 +68,7 @@ type candidate struct {
 }
 
 // candidates returns the types of a package that have a directive, or are
-// exported with an Execute method of their own like that of an executor.
+// exported with an Execute method of their own like an executor's.
 func (r *resolver) candidates(pkg *packages.Package) (found []candidate) {
 	for _, file := range pkg.Syntax {
 		seen := map[*ast.CommentGroup]bool{}

@@ -14,7 +14,7 @@ import (
 // Rule names of incompatible changes. Between two revisions of a kind, what the
 // older wrote must be readable, and valid, by the newer.
 const (
-	KindNoDelete      = "KIND_NO_DELETE"        // a kind or alias is gone, and nobody would run its tasks
+	KindNoDelete      = "KIND_NO_DELETE"        // a kind or alias is gone, and no worker would run its tasks
 	KindNoReuse       = "KIND_NO_REUSE"         // a name that was another kind's
 	AliasNoMerge      = "ALIAS_NO_MERGE"        // an alias that has a history of its own
 	FieldNoDelete     = "FIELD_NO_DELETE"       // a stored field is gone, or has another JSON name

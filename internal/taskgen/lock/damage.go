@@ -42,7 +42,7 @@ type Source struct {
 	// Restore is the command that restores the last version that is not damaged, or
 	// "".
 	Restore string
-	// Git is the file as git is told it, or "": :/executors/tasks.lock.
+	// Git is the file as an argument of git, or "": :/executors/tasks.lock.
 	Git string
 	// Branch is the branch on which the damaged file lies, if it is not that in the
 	// work tree.

@@ -24,7 +24,7 @@ import (
 //
 // A spec's facts carry the rules that are checked: none below a list without dive,
 // or a struct with structonly. The word required says that the rules may refuse an
-// absent field; the others are those of the validate tag, gte and lte by their names
+// absent field; the others are the words of the validate tag, gte and lte by their names
 // min and max, with other fields by their JSON names. always:RULE stands before
 // omitempty, and holds for the zero value too; always:required says that the zero
 // value is refused whatever the other fields are. embedded marks a field promoted

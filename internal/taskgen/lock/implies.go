@@ -39,7 +39,7 @@ var lengths = map[string]int64{
 	"uuid_rfc4122": 36, "ulid": 26, "md5": 32, "sha256": 64, "sha384": 96, "sha512": 128, "mongodb": 24, "eth_addr": 42,
 }
 
-// prover tells which rules hold for every value that was taken before. The zero
+// prover finds the rules that hold for every value that was taken before. The zero
 // value is compared elsewhere, so that it is left out here, unless zero is set: then it
 // depended on other fields.
 type prover struct {
@@ -143,7 +143,7 @@ func (p prover) values() (values []string, few bool) {
 	return slices.DeleteFunc(values, func(v string) bool { return p.isZero(v) && !p.zero || p.refusesText(v, p.old) }), few
 }
 
-// refusesText asks validator whether rules refuse a value written as text. Those about
+// refusesText reports whether validator, with rules, refuses a value written as text. Rules about
 // other fields are left out.
 func (p prover) refusesText(text string, rules []model.Rule) bool {
 	for _, r := range rules {
@@ -305,7 +305,7 @@ func (a interval) and(b interval) interval {
 	return a
 }
 
-// within reports whether another has all of it. One without bounds is that of no
+// within reports whether another has all of it. One without bounds is the interval of no
 // rule, which nothing implies.
 func (a interval) within(b interval) bool {
 	both := a.and(b)

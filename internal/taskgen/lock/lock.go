@@ -99,7 +99,7 @@ func (l *Lock) Bytes() []byte {
 		head.Bytes(), checksum(head.Bytes(), kinds.Bytes()), len(l.Kinds), revisions, kinds.Bytes())
 }
 
-// checksum is that of a whole file but for the line of the checksum. It finds what
+// checksum returns the checksum of a whole file but for the line of the checksum. It finds what
 // the sums of revisions cannot: a revision or a kind that is gone. It also makes
 // any two branches that change the file conflict in git.
 func checksum(before, after []byte) string {

@@ -14,7 +14,7 @@ type tag struct {
 	list  []model.Rule // all, those before a word such as omitempty first; enum is a rule
 	split int          // how many of list stand before omit
 	omit  []string     // words such as omitempty
-	// required says that the rules of a field may refuse an absent one, and those of
+	// required says that the rules of a field may refuse an absent one, and the rules of
 	// an element that one of them is required.
 	required, element bool
 	always            bool // refuses the zero value, whatever other fields are
@@ -73,7 +73,7 @@ func readRule(w string) model.Rule {
 	return model.Rule{Name: unescape(name), Param: unescape(param)}
 }
 
-// siblings reports whether a rule asks for other fields.
+// siblings reports whether a rule depends on other fields.
 func (t tag) siblings() bool { return slices.ContainsFunc(t.list, model.Rule.ComparesSiblings) }
 
 // alone returns the rules that ask for no other fields, as validator reads them.

@@ -11,7 +11,7 @@ import (
 	"taskkit.dev/internal/taskgen/model"
 )
 
-// refusesZero asks validator whether rules refuse the zero value of a type: one that is
+// refusesZero reports whether validator, with rules, refuses the zero value of a type: one that is
 // absent, or one that is there, such as an empty list or a pointer to zero. It is not
 // known of types that write themselves, and of objects.
 func refusesZero(typ, rules string, there bool) (refused, known bool) {
@@ -26,7 +26,7 @@ func refusesZero(typ, rules string, there bool) (refused, known bool) {
 	return refusesValue(v, rules)
 }
 
-// refusesValue asks validator about a value.
+// refusesValue reports whether validator refuses a value.
 func refusesValue(v reflect.Value, rules string) (refused, known bool) {
 	if rules == "" {
 		return false, true
@@ -53,7 +53,7 @@ func explicitZero(t reflect.Type) reflect.Value {
 	}
 }
 
-// likeWord returns a type that validator treats as that of a word, or nil.
+// likeWord returns a type that validator treats like the type that a word names, or nil.
 func likeWord(word, rules string) reflect.Type {
 	if inner, ok := strings.CutPrefix(word, "?"); ok {
 		if t := likeWord(inner, rules); t != nil {

@@ -66,7 +66,7 @@ type Allowed struct {
 func (x *Executor) Package() string { return strings.ReplaceAll(x.Kind, "_", "") + x.Suffix }
 
 // Field returns the name of the kind in Go: ProgramStatus for program_status. It is
-// that of a field of the struct Executors, whose method has another name.
+// the name of a field of the struct Executors, whose method has another name.
 func (x *Executor) Field() string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(x.Kind, "_") {
@@ -155,7 +155,7 @@ type Through struct {
 	Source string // the type it points to
 }
 
-// Rules are those of a validate tag, parsed. The zero value has none.
+// Rules are the rules of a validate tag, parsed. The zero value has none.
 type Rules struct {
 	List []Rule // in the order of the tag, up to dive
 	Keys *Rules // between keys and endkeys, for a map

@@ -27,7 +27,7 @@ func PackageProblem(name string) string {
 }
 
 // platforms are the operating systems and architectures that end the name of a file,
-// those that Go knows and those that it keeps free.
+// the names that Go defines and the names that it keeps free.
 var platforms = strings.Fields("aix android darwin dragonfly freebsd hurd illumos ios js linux nacl netbsd openbsd plan9 solaris wasip1 windows zos " +
 	"386 amd64 amd64p32 arm armbe arm64 arm64be loong64 mips mipsle mips64 mips64le mips64p32 mips64p32le ppc ppc64 ppc64le riscv riscv64 " +
 	"s390 s390x sparc sparc64 wasm")

@@ -41,7 +41,7 @@ func (r Revision) Sum() string {
 // Has reports whether a fact has a word.
 func (f Fact) Has(word string) bool { return slices.Contains(f.Words, word) }
 
-// IsElement reports whether a path is that of the elements of a list or map,
+// IsElement reports whether a path is the path of the elements of a list or map,
 // whose facts hold nothing but rules.
 func IsElement(path string) bool {
 	return strings.HasSuffix(path, "[]") || strings.HasSuffix(path, "{}")

@@ -128,7 +128,7 @@ var SiblingRules = []string{
 	"eqcsfield", "necsfield", "gtcsfield", "gtecsfield", "ltcsfield", "ltecsfield", "postcode_iso3166_alpha2_field",
 }
 
-// ComparesSiblings reports whether a rule, or one of its alternatives, asks for
+// ComparesSiblings reports whether a rule, or one of its alternatives, depends on
 // other fields.
 func (r Rule) ComparesSiblings() bool {
 	return slices.ContainsFunc(r.Alternatives(), func(a Rule) bool { return slices.Contains(SiblingRules, a.Name) })

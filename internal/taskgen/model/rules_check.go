@@ -154,7 +154,7 @@ func (c *ruleChecker) writesItself(t *Type, r Rule) bool {
 	return slices.Contains(byString, r.Name) && (t.Form == UUID || t.Form == Text || t.Form == JSON)
 }
 
-// KnownRule asks validator whether it has a rule. The tag is read whole before
+// KnownRule reports whether validator has a rule. The tag is read whole before
 // its first alternative holds.
 func KnownRule(name string) (known bool) {
 	defer func() {
@@ -174,7 +174,7 @@ func (c *ruleChecker) siblings(r Rule) {
 		return
 	}
 	if !declares(c.owner, c.field.Go) {
-		return // it is promoted, and its siblings are those of the struct it comes from
+		return // it is promoted, and its siblings are the fields of the struct it comes from
 	}
 	for i, w := range words {
 		if pairs && i%2 == 1 {

@@ -30,7 +30,7 @@ func ValidateTag(tag string) reflect.StructTag {
 	return reflect.StructTag("validate:" + strconv.Quote(tag))
 }
 
-// zeroLike returns a type whose zero value validator treats as that of t. What
+// zeroLike returns a type whose zero value validator treats as the zero value of t. What
 // is in a pointer, slice or map does not matter: they are nil.
 func zeroLike(t *Type) reflect.Type {
 	switch t.Form {

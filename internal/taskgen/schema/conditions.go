@@ -39,7 +39,7 @@ func conditional(f model.Field) bool {
 	return scalar && f.Type.Kind != reflect.Invalid && len(f.Through) == 0
 }
 
-// premises returns the schemas of objects in which a rule asks for its field, or
+// premises returns the schemas of objects in which a rule requires its field, or
 // none when one of the fields that it names cannot be in a condition.
 func premises(t *model.Type, of model.Field, r model.Rule) (all []schema) {
 	words, step := r.Listed(), 1

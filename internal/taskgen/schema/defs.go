@@ -110,8 +110,8 @@ func (s *schemer) definitions(top schema) properties {
 }
 
 // enumOf returns the values that a string or an integer may have when there are
-// few: those of its type, or of a rule that names them. Which of them pass all
-// the rules, validator says.
+// few: the values of its type, or of a rule that names them. Validator decides which of
+// them pass all the rules.
 func enumOf(t *model.Type, list []model.Rule, pointer bool) (values []any, ok bool) {
 	if t.Form != model.String && t.Form != model.Int && t.Form != model.Uint {
 		return nil, false
@@ -146,7 +146,7 @@ func enumOf(t *model.Type, list []model.Rule, pointer bool) (values []any, ok bo
 	return values, true
 }
 
-// passes asks validator whether a value keeps rules.
+// passes reports whether a value keeps rules, by validator.
 func passes(v any, rules model.Rules, pointer bool) bool {
 	value := reflect.ValueOf(v)
 	if pointer {

@@ -80,7 +80,7 @@ func (v ruled) rule(r model.Rule) schema {
 }
 
 // zeroSchema returns the values that are the zero value of a type. Of types that
-// write themselves nobody knows which those are: with maybe all are, else none.
+// write themselves the zero value is unknown: with maybe it is any value, else none.
 func zeroSchema(t *model.Type, maybe bool) schema {
 	switch t.Form {
 	case model.String:
@@ -152,7 +152,7 @@ func count(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 // required is for values whose zero value is one value.
 func required(v ruled, _ model.Rule) schema {
 	if v.pointer {
-		return schema{} // not null, which is told elsewhere
+		return schema{} // not null, which is stated elsewhere
 	}
 	return schema{"not": zeroSchema(v.t, false)}
 }

@@ -104,7 +104,7 @@ func (s *schemer) present(t *model.Type, rules model.Rules, checked, pointer boo
 }
 
 // contents returns the schema of what the decoder takes for a type, but for
-// null. Of rules it uses those of keys and elements; checked says whether the
+// null. Of rules it uses the rules of keys and elements; checked says whether the
 // rules of a struct's fields are checked.
 func (s *schemer) contents(t *model.Type, rules model.Rules, checked bool) schema {
 	if t.Form == model.Struct || t.Form == model.Time || t.Form == model.UUID || t.Form >= model.Slice && rules.Elem == nil && t.Named && model.InsideItself(t) {

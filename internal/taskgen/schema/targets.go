@@ -8,8 +8,8 @@ import (
 )
 
 // withoutTargets returns the type of a spec whose list of targets, at a path, may be
-// absent or empty: the executor then finds the targets, and of the rules of the list only
-// those of its elements, and those that such a list keeps, apply.
+// absent or empty: the executor then finds the targets. Of the rules of the list only the
+// rules of its elements apply, and the rules that such a list keeps.
 func withoutTargets(t *model.Type, path string) *model.Type {
 	name, rest, nested := strings.Cut(path, ".")
 	open := *t
