@@ -19,17 +19,17 @@ import (
 	"taskkit.dev/internal/testkit/memstore"
 )
 
-// slowAdmit is a store in memory whose Admit takes a while.
-type slowAdmit struct {
+// slowPermits is a store in memory whose TakePermits takes a while.
+type slowPermits struct {
 	*memstore.Store
 	takes time.Duration
 	calls atomic.Int64
 }
 
-func (s *slowAdmit) Admit(ctx context.Context, tasks []store.Admission) ([]store.Admitted, error) {
+func (s *slowPermits) TakePermits(ctx context.Context, tasks []store.PermitRequest) ([]store.PermitAnswer, error) {
 	s.calls.Add(1)
 	<-time.After(s.takes)
-	return s.Store.Admit(ctx, tasks)
+	return s.Store.TakePermits(ctx, tasks)
 }
 
 // limited gives a task a limit, and a number of items of 10 ms each.
@@ -70,7 +70,7 @@ func completed(t *testing.T, s *memstore.Store, ids ...uuid.UUID) time.Duration 
 func TestPermitsAreRequestedTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &slowAdmit{Store: memstore.New(), takes: 10 * time.Millisecond}
+		s := &slowPermits{Store: memstore.New(), takes: 10 * time.Millisecond}
 		const tasks = 400
 		var ids []uuid.UUID
 		for n := range tasks {
@@ -97,7 +97,7 @@ func TestPermitsAreRequestedTogether(t *testing.T) {
 func TestPermitWithoutSlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &slowAdmit{Store: memstore.New(), takes: 100 * time.Millisecond}
+		s := &slowPermits{Store: memstore.New(), takes: 100 * time.Millisecond}
 		var small []uuid.UUID
 		for n := range 20 {
 			small = append(small, submit(t, s.Store, limited(strconv.Itoa(n%2), 1, 1)))
@@ -132,7 +132,7 @@ func TestPermitWithoutSlot(t *testing.T) {
 func TestShutdownWhileWaitingForPermit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &slowAdmit{Store: memstore.New(), takes: 3 * time.Second}
+		s := &slowPermits{Store: memstore.New(), takes: 3 * time.Second}
 		var ids []uuid.UUID
 		for n := range 3 {
 			ids = append(ids, submit(t, s.Store, limited(strconv.Itoa(n), 1, 1)))

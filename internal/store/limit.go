@@ -23,14 +23,14 @@ func MergeLimits(a, b []Limit) []Limit {
 	return merged
 }
 
-// Admission requests a permit of each limit of a task that a worker has leased.
-type Admission struct {
+// PermitRequest requests a permit of each limit of a task that a worker has leased.
+type PermitRequest struct {
 	Lease
 	Limits []Limit
 }
 
-// Admitted is the answer to an [Admission].
-type Admitted struct {
+// PermitAnswer is the answer to a [PermitRequest].
+type PermitAnswer struct {
 	OK bool
 	// Full is a limit without a free permit, if it is not OK.
 	Full Limit

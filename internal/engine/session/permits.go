@@ -15,7 +15,7 @@ import (
 const permitsMax = 200
 
 // PermitQueue requests the permits of tasks under their limits, for all sessions that need permits at the same time in one
-// transaction. run runs on one goroutine; admit is safe for concurrent use.
+// transaction. run runs on one goroutine; request is safe for concurrent use.
 type PermitQueue struct {
 	store store.Runtime
 	call  time.Duration // timeout of one call
@@ -27,12 +27,12 @@ type PermitQueue struct {
 
 // permitRequest is a task whose session waits for the response.
 type permitRequest struct {
-	store.Admission
+	store.PermitRequest
 	response chan<- permitResponse
 }
 
 type permitResponse struct {
-	store.Admitted
+	store.PermitAnswer
 	err error
 }
 
@@ -40,8 +40,8 @@ func NewPermitQueue(s store.Runtime, call time.Duration) *PermitQueue {
 	return &PermitQueue{store: s, call: call, signal: make(chan struct{}, 1)}
 }
 
-// admit requests the permits of a task, and waits for the response.
-func (q *PermitQueue) admit(ctx context.Context, task store.Admission) (store.Admitted, error) {
+// request sends the request of a task, and waits for the response.
+func (q *PermitQueue) request(ctx context.Context, task store.PermitRequest) (store.PermitAnswer, error) {
 	response := make(chan permitResponse, 1)
 	q.mu.Lock()
 	q.queue = append(q.queue, permitRequest{task, response})
@@ -52,9 +52,9 @@ func (q *PermitQueue) admit(ctx context.Context, task store.Admission) (store.Ad
 	}
 	select {
 	case r := <-response:
-		return r.Admitted, r.err
+		return r.PermitAnswer, r.err
 	case <-ctx.Done():
-		return store.Admitted{}, context.Cause(ctx)
+		return store.PermitAnswer{}, context.Cause(ctx)
 	}
 }
 
@@ -84,17 +84,17 @@ func (q *PermitQueue) take() []permitRequest {
 
 // send sends requests in one transaction.
 func (q *PermitQueue) send(ctx context.Context, tasks []permitRequest) {
-	all := make([]store.Admission, len(tasks))
+	all := make([]store.PermitRequest, len(tasks))
 	for i, t := range tasks {
-		all[i] = t.Admission
+		all[i] = t.PermitRequest
 	}
 	cctx, cancel := context.WithTimeout(ctx, q.call)
 	defer cancel()
-	admitted, err := q.store.Admit(cctx, all)
+	answers, err := q.store.TakePermits(cctx, all)
 	for i, t := range tasks {
 		r := permitResponse{err: err}
 		if err == nil {
-			r.Admitted = admitted[i]
+			r.PermitAnswer = answers[i]
 		}
 		t.response <- r
 	}
@@ -162,7 +162,7 @@ func (f *permits) between(ctx context.Context) (decision, error) {
 	case len(f.limits) == 0:
 		return decision{}, nil
 	}
-	r, err := f.c.Permits.admit(ctx, store.Admission{Lease: f.c.lease, Limits: f.limits})
+	r, err := f.c.Permits.request(ctx, store.PermitRequest{Lease: f.c.lease, Limits: f.limits})
 	switch {
 	case err != nil:
 		return decision{}, err

@@ -8,14 +8,14 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// Admit implements [store.Sessions].
-func (n *node) Admit(ctx context.Context, tasks []store.Admission) ([]store.Admitted, error) {
-	return do(ctx, n, "Admit", func(ctx context.Context) ([]store.Admitted, error) {
-		answers, err := n.db.Admit(ctx, tasks)
+// TakePermits implements [store.Sessions].
+func (n *node) TakePermits(ctx context.Context, tasks []store.PermitRequest) ([]store.PermitAnswer, error) {
+	return do(ctx, n, "TakePermits", func(ctx context.Context) ([]store.PermitAnswer, error) {
+		answers, err := n.db.TakePermits(ctx, tasks)
 		for i, a := range answers {
-			what := "given a place"
+			what := "given a permit"
 			if !a.OK {
-				what = "refused a place"
+				what = "refused a permit"
 			}
 			n.count("task " + what)
 			n.say("%s: %s is %s", n.label, n.name(tasks[i].ID), what)
@@ -29,7 +29,7 @@ func (n *node) WakeWaiting(ctx context.Context, keys []string) ([]uuid.UUID, err
 	return do(ctx, n, "WakeWaiting", func(ctx context.Context) ([]uuid.UUID, error) {
 		woken, err := n.db.WakeWaiting(ctx, keys)
 		for _, id := range woken {
-			n.count("woken for a place")
+			n.count("woken for a permit")
 			n.say("%s wakes %s for a place", n.label, n.name(id))
 		}
 		return woken, err

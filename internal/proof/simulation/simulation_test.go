@@ -178,7 +178,7 @@ var sometimes = []string{
 	"queue paused", "queue resumed", "claim of a task to end in a paused queue", "stop in a paused queue", "safe mode", "PauseQueue late",
 	"schedule fired", "schedule paused", "schedule resumed", "schedule triggered", "schedule changed", "schedule deleted", "FireSchedule late", "FireSchedule unanswered",
 	"fires of a schedule missed: once", "fires of a schedule missed: all", "fires of a schedule missed: forget",
-	"task given a place", "task refused a place", "woken for a place", "Admit lost", "Admit late", "Admit unanswered", "WakeWaiting lost",
+	"task given a permit", "task refused a permit", "woken for a permit", "TakePermits lost", "TakePermits late", "TakePermits unanswered", "WakeWaiting lost",
 }
 
 // number is what an environment variable says, or otherwise.

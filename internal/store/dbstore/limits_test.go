@@ -24,7 +24,7 @@ func TestWakeMeetsRequest(t *testing.T) {
 	defer cancel()
 	admitted := func(c store.ClaimedTask) bool {
 		t.Helper()
-		a, err := s.Admit(ctx, []store.Admission{{Lease: c.Lease, Limits: []store.Limit{{Key: "a", AtMost: 1}}}})
+		a, err := s.TakePermits(ctx, []store.PermitRequest{{Lease: c.Lease, Limits: []store.Limit{{Key: "a", AtMost: 1}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

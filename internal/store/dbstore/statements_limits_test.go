@@ -24,12 +24,12 @@ func (c *calls) limits(db *testdb.DB) {
 	if len(r.Tasks) != 3 {
 		c.Fatalf("claimed %d tasks", len(r.Tasks))
 	}
-	one := func(i int) store.Admission {
-		return store.Admission{Lease: r.Tasks[i].Lease, Limits: []store.Limit{{Key: "a", AtMost: 1}}}
+	one := func(i int) store.PermitRequest {
+		return store.PermitRequest{Lease: r.Tasks[i].Lease, Limits: []store.Limit{{Key: "a", AtMost: 1}}}
 	}
-	c.record("admit", func() error { _, err := s.Admit(ctx, []store.Admission{one(0)}); return err })
+	c.record("admit", func() error { _, err := s.TakePermits(ctx, []store.PermitRequest{one(0)}); return err })
 	c.record("admit_refused", func() error {
-		a, err := s.Admit(ctx, []store.Admission{one(1)})
+		a, err := s.TakePermits(ctx, []store.PermitRequest{one(1)})
 		if err == nil && a[0].OK {
 			err = errors.New("it was not refused")
 		}
@@ -70,7 +70,7 @@ func (c *calls) limits(db *testdb.DB) {
 		return err
 	})
 	c.record("set_limit", func() error { return s.SetLimit(ctx, "a", 2, uuid.Max) })
-	_, err = s.Admit(ctx, []store.Admission{one(2)})
+	_, err = s.TakePermits(ctx, []store.PermitRequest{one(2)})
 	c.ok(err, s.SetLimit(ctx, "a", 0, uuid.Nil))
 	_, err = s.Apply(ctx, p.ID, []*store.Write{{Lease: r.Tasks[2].Lease, To: lifecycle.Failure}})
 	c.ok(err)

@@ -119,15 +119,15 @@ func (t Statements) forgetLimited(ctx context.Context, q store.Querier, rows []s
 	return err
 }
 
-// Admit implements [store.Sessions].
-func (b *Base) Admit(ctx context.Context, tasks []store.Admission) ([]store.Admitted, error) {
+// TakePermits implements [store.Sessions].
+func (b *Base) TakePermits(ctx context.Context, tasks []store.PermitRequest) ([]store.PermitAnswer, error) {
 	var keys []string
 	for _, a := range tasks {
 		for _, l := range a.Limits {
 			keys = append(keys, l.Key)
 		}
 	}
-	answers := make([]store.Admitted, len(tasks))
+	answers := make([]store.PermitAnswer, len(tasks))
 	err := b.write(ctx, func(q store.Querier) error {
 		if err := b.lockKeys(ctx, q, keys); err != nil {
 			return err
@@ -138,9 +138,9 @@ func (b *Base) Admit(ctx context.Context, tasks []store.Admission) ([]store.Admi
 		}
 		var changed []*limitedRow
 		for i, a := range tasks {
-			answers[i] = store.Admitted{OK: true}
+			answers[i] = store.PermitAnswer{OK: true}
 			if n := slices.IndexFunc(a.Limits, func(l store.Limit) bool { return p.full(a.ID, l) }); n >= 0 {
-				answers[i] = store.Admitted{Full: store.Limit{Key: a.Limits[n].Key, AtMost: p.limit(a.Limits[n])}}
+				answers[i] = store.PermitAnswer{Full: store.Limit{Key: a.Limits[n].Key, AtMost: p.limit(a.Limits[n])}}
 			}
 			for _, l := range a.Limits {
 				if answers[i].OK {

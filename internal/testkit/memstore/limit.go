@@ -48,18 +48,18 @@ func (s *Store) permits(l store.Limit) int {
 	return l.AtMost
 }
 
-// Admit implements [store.Sessions].
-func (s *Store) Admit(ctx context.Context, tasks []store.Admission) ([]store.Admitted, error) {
+// TakePermits implements [store.Sessions].
+func (s *Store) TakePermits(ctx context.Context, tasks []store.PermitRequest) ([]store.PermitAnswer, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	answers := make([]store.Admitted, len(tasks))
+	answers := make([]store.PermitAnswer, len(tasks))
 	for i, a := range tasks {
-		answers[i] = store.Admitted{OK: true}
+		answers[i] = store.PermitAnswer{OK: true}
 		for _, l := range a.Limits {
 			if h := s.executing(l.Key); !h[a.ID] && len(h) >= s.permits(l) {
-				answers[i] = store.Admitted{Full: store.Limit{Key: l.Key, AtMost: s.permits(l)}}
+				answers[i] = store.PermitAnswer{Full: store.Limit{Key: l.Key, AtMost: s.permits(l)}}
 				break
 			}
 		}

@@ -18,10 +18,10 @@ import (
 // limit is a limit of a case.
 func limit(key string, atMost int) store.Limit { return store.Limit{Key: key, AtMost: atMost} }
 
-// admit requests the permits of a task and returns the answer: "" for its permits, or the key that was full.
-func (e *env) admit(c store.ClaimedTask, limits ...store.Limit) string {
+// takePermits requests the permits of a task and returns the answer: "" for its permits, or the key that was full.
+func (e *env) takePermits(c store.ClaimedTask, limits ...store.Limit) string {
 	e.Helper()
-	a, err := e.s.Admit(e.ctx(), []store.Admission{{Lease: c.Lease, Limits: limits}})
+	a, err := e.s.TakePermits(e.ctx(), []store.PermitRequest{{Lease: c.Lease, Limits: limits}})
 	e.ok(err)
 	if len(a) != 1 || a[0].OK != (a[0].Full == store.Limit{}) {
 		e.Fatalf("answers: %+v", a)
@@ -63,35 +63,35 @@ func limitsAdmit(e *env) {
 		e.one()
 	}
 	c := e.claim(4)
-	is(e, "first", e.admit(c[0], limit("a", 1), limit("b", 2)), "")
-	is(e, "again", e.admit(c[0], limit("a", 1), limit("b", 2)), "")
-	is(e, "second", e.admit(c[1], limit("b", 2), limit("a", 1)), "a")
-	is(e, "without a", e.admit(c[2], limit("b", 2)), "")
-	is(e, "third of b", e.admit(c[3], limit("b", 2)), "b")
-	is(e, "of another key", e.admit(c[3], limit("c", 1)), "")
+	is(e, "first", e.takePermits(c[0], limit("a", 1), limit("b", 2)), "")
+	is(e, "again", e.takePermits(c[0], limit("a", 1), limit("b", 2)), "")
+	is(e, "second", e.takePermits(c[1], limit("b", 2), limit("a", 1)), "a")
+	is(e, "without a", e.takePermits(c[2], limit("b", 2)), "")
+	is(e, "third of b", e.takePermits(c[3], limit("b", 2)), "b")
+	is(e, "of another key", e.takePermits(c[3], limit("c", 1)), "")
 	e.executes(c[0])
-	is(e, "while it executes", e.admit(c[1], limit("a", 1)), "a")
+	is(e, "while it executes", e.takePermits(c[1], limit("a", 1)), "a")
 	e.end(c[0], lifecycle.Completed)
-	is(e, "after the end", e.admit(c[1], limit("a", 1)), "")
+	is(e, "after the end", e.takePermits(c[1], limit("a", 1)), "")
 	is(e, "released", e.apply(store.Write{Lease: c[1].Lease, To: lifecycle.Queued, Reason: "yields"}).OK, true)
-	is(e, "after a release", e.admit(c[3], limit("a", 1)), "")
+	is(e, "after a release", e.takePermits(c[3], limit("a", 1)), "")
 	again := e.claim(1)[0]
 	is(e, "claimed again", again.ID, c[1].ID)
-	is(e, "its old lease gives it nothing", e.admit(again, limit("a", 1)), "a")
-	is(e, "nor a late call of its former worker", e.admit(c[1], limit("d", 1)), "")
-	is(e, "which takes no permit", e.admit(again, limit("d", 1)), "")
+	is(e, "its old lease gives it nothing", e.takePermits(again, limit("a", 1)), "a")
+	is(e, "nor a late call of its former worker", e.takePermits(c[1], limit("d", 1)), "")
+	is(e, "which takes no permit", e.takePermits(again, limit("d", 1)), "")
 
 	// A late call takes no permit away either.
-	is(e, "another key", e.admit(again, limit("e", 1)), "")
-	is(e, "a late call of its former worker", e.admit(c[1], limit("e", 1)), "")
-	is(e, "the place is still taken", e.admit(c[2], limit("e", 1)), "e")
+	is(e, "another key", e.takePermits(again, limit("e", 1)), "")
+	is(e, "a late call of its former worker", e.takePermits(c[1], limit("e", 1)), "")
+	is(e, "the permit is still taken", e.takePermits(c[2], limit("e", 1)), "e")
 	// A task that is claimed again has lost its permit.
 	is(e, "released again", e.apply(store.Write{Lease: again.Lease, To: lifecycle.Queued, Reason: "yields"}).OK, true)
 	is(e, "claimed once more", e.claim(1)[0].ID, c[1].ID)
-	is(e, "its permit is free", e.admit(c[2], limit("e", 1)), "")
+	is(e, "its permit is free", e.takePermits(c[2], limit("e", 1)), "")
 }
 
-// limitsTogether: tasks that are admitted in one call, and in calls at the same time, get no more permits
+// limitsTogether: tasks that take permits in one call, and in calls at the same time, get no more permits
 // than there are.
 func limitsTogether(e *env) {
 	e.registerWorker()
@@ -116,16 +116,16 @@ func limitsRound(e *env, round int) {
 	)
 	for from := 0; from < tasks; from += 3 {
 		wg.Go(func() {
-			var asked []store.Admission
+			var requests []store.PermitRequest
 			for i, t := range c[from : from+3] {
 				// Each locks the keys in another order.
 				limits := []store.Limit{limit(x, 4), limit(y(i), 3)}
 				if from%2 == 1 {
 					limits[0], limits[1] = limits[1], limits[0]
 				}
-				asked = append(asked, store.Admission{Lease: t.Lease, Limits: limits})
+				requests = append(requests, store.PermitRequest{Lease: t.Lease, Limits: limits})
 			}
-			answers, err := e.s.Admit(e.ctx(), asked)
+			answers, err := e.s.TakePermits(e.ctx(), requests)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -156,10 +156,10 @@ func limitsWake(e *env) {
 		e.one()
 	}
 	c := e.claim(5)
-	is(e, "first", e.admit(c[0], limit("a", 1)), "")
+	is(e, "first", e.takePermits(c[0], limit("a", 1)), "")
 	is(e, "nobody waits", len(e.wokenFor("a", "b")), 0)
 	for _, t := range c[1:] {
-		is(e, "refused", e.admit(t, limit("a", 1)), "a")
+		is(e, "refused", e.takePermits(t, limit("a", 1)), "a")
 	}
 	is(e, "nobody waits yet", len(e.wokenFor("a")), 0)
 	for _, t := range c[1:] {
@@ -177,7 +177,7 @@ func limitsWake(e *env) {
 	is(e, "is due", row.Wait <= 0, true)
 	next := e.claim(5)
 	is(e, "claimed", len(next), 1)
-	is(e, "admitted", e.admit(next[0], limit("a", 1)), "")
+	is(e, "takes a permit", e.takePermits(next[0], limit("a", 1)), "")
 	// One is stopped, one removed, and the limit is raised.
 	if _, err := e.request(c[2].ID, lifecycle.ActStop); err != nil {
 		e.Fatal(err)
@@ -190,7 +190,7 @@ func limitsWake(e *env) {
 	both := e.claim(5)
 	is(e, "claimed after more permits", len(both), 2)
 	for _, t := range both {
-		is(e, "admitted", e.admit(t, limit("a", 1)), "")
+		is(e, "takes a permit", e.takePermits(t, limit("a", 1)), "")
 	}
 	e.ok(e.s.SetLimit(e.ctx(), "a", 0, uuid.Nil))
 	is(e, "taken back", e.uses(), "a 3 of 1, 0 wait; ")
@@ -215,9 +215,9 @@ func limitsPaused(e *env) {
 	c := claim()
 	is(e, "claimed", len(c), 5)
 	slices.SortFunc(c, func(a, b store.ClaimedTask) int { return bytes.Compare(a.ID[:], b.ID[:]) })
-	is(e, "first", e.admit(e.executes(c[0]), limit("a", 1)), "")
+	is(e, "first", e.takePermits(e.executes(c[0]), limit("a", 1)), "")
 	for _, t := range c[1:] {
-		is(e, "refused", e.admit(t, limit("a", 1)), "a")
+		is(e, "refused", e.takePermits(t, limit("a", 1)), "a")
 		e.park(t)
 	}
 	if _, err := e.request(c[1].ID, lifecycle.ActPause); err != nil {
@@ -230,7 +230,7 @@ func limitsPaused(e *env) {
 	next := claim()
 	is(e, "claimed", len(next), 1)
 	is(e, "the first that can be", next[0].ID, c[3].ID)
-	is(e, "admitted", e.admit(next[0], limit("a", 1)), "")
+	is(e, "takes a permit", e.takePermits(next[0], limit("a", 1)), "")
 	// Paused tasks request permits when they are resumed.
 	if _, err := e.request(c[1].ID, lifecycle.ActResume); err != nil {
 		e.Fatal(err)
@@ -247,8 +247,8 @@ func limitsReap(e *env) {
 	e.one()
 	e.one()
 	c := e.claim(2)
-	is(e, "first", e.admit(e.executes(c[0]), limit("a", 1)), "")
-	is(e, "second", e.admit(c[1], limit("a", 1)), "a")
+	is(e, "first", e.takePermits(e.executes(c[0]), limit("a", 1)), "")
+	is(e, "second", e.takePermits(c[1], limit("a", 1)), "a")
 	e.park(c[1])
 	r, err := e.s.Reap(e.ctx(), nil)
 	e.ok(err)
