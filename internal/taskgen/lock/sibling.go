@@ -10,7 +10,7 @@ import (
 // what it took before. The field has a fact in both revisions.
 //
 // A comparison of two fields is true only for two values of one kind, so both may change together. The other rules
-// compare with a text or look whether the field is zero, which a wider integer does not change. A pointer does: its zero
+// compare with a text or require a zero field, which a wider integer does not change. A pointer does: its zero
 // value is nil.
 func (c *comparison) changedSibling(r model.Rule, was, is model.Fact) (path string, changed bool) {
 	for _, a := range r.Alternatives() {
