@@ -39,8 +39,9 @@ func RetryAfter(err error, d time.Duration) error {
 // applies decides: marks ([Permanent], [Transient], [RetryAfter]); the cause of a
 // cancelled context; SQLSTATE, through interface{ SQLState() string }
 // (40001, 40P01, 55P03, 57014, 57P0x, 25P03, 25006, 08xxx, 53xxx, 58xxx are
-// transient, the classes 22, 23 and 42 permanent); SQLite's result code;
-// decoding and validation errors, which are permanent. The rest is transient.
+// transient, the classes 22 and 23 permanent); SQLite's result code;
+// decoding and validation errors, which are permanent. The rest is transient. A statement of class 42 or
+// 3F, which is refused as such, is tried three times.
 //
 // A statement that is larger than the database allows, such as one with too many
 // parameters, is permanent for its batch. But unless the executor has marked its

@@ -112,7 +112,7 @@ func TestWorkerErrors(t *testing.T) {
 		"wrong statement": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
 			_, err := b.Tx.ExecContext(ctx, "SELECT no_such_column")
 			return taskkit.More, err
-		}, outcome{taskkit.StatusFailure, "database: ", 1}},
+		}, outcome{taskkit.StatusFailure, "database: gave up after 3 tries", 3}},
 		"error after work": {func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
 			batch := fmt.Sprint(b.Task, b.State.Next)
 			next, err := count(ctx, b, "w")

@@ -33,7 +33,7 @@ func TestClassify(t *testing.T) {
 	if _, ok := errors.AsType[*json.SyntaxError](badJSON); !ok {
 		t.Fatalf("%T is not a syntax error", badJSON)
 	}
-	const tr, pe, in, lo = lifecycle.Transient, lifecycle.Permanent, lifecycle.Interrupted, lifecycle.LeaseLost
+	const tr, pe, re, in, lo = lifecycle.Transient, lifecycle.Permanent, lifecycle.Refused, lifecycle.Interrupted, lifecycle.LeaseLost
 	background := context.Background()
 	for name, tc := range map[string]struct {
 		ctx  context.Context
@@ -72,13 +72,13 @@ func TestClassify(t *testing.T) {
 		"division by zero":                 {background, pg("22012"), pe, "database"},
 		"unique violation":                 {background, pg("23505"), pe, "database"},
 		"check option of a view":           {background, pg("44000"), pe, "database"},
-		"undefined column":                 {background, pg("42703"), pe, "database"},
-		"insufficient privilege":           {background, pg("42501"), pe, "database"},
+		"undefined column":                 {background, pg("42703"), re, "database"},
+		"insufficient privilege":           {background, pg("42501"), re, "database"},
 		"savepoint that does not exist":    {background, pg("3B001"), pe, "database"},
 		"VACUUM in a transaction":          {background, pg("25001"), pe, "database"},
 		"feature not supported":            {background, pg("0A000"), pe, "database"},
 		"plan of a table that was altered": {background, &pgconn.PgError{Code: "0A000", Message: "gecachter Plan darf den Ergebnistyp nicht ändern", Routine: "RevalidateCachedQuery"}, tr, "database"},
-		"schema that does not exist":       {background, pg("3F000"), pe, "database"},
+		"schema that does not exist":       {background, pg("3F000"), re, "database"},
 		"RAISE":                            {background, pg("P0001"), pe, "database"},
 		"network":                          {background, &net.OpError{Op: "read", Err: io.EOF}, tr, "error"},
 		"JSON":                             {background, badJSON, pe, "invalid"},

@@ -30,6 +30,11 @@ const (
 	lostConnection                           // the session has ended or cannot be started
 	refusedLogin                             // the role, its password or the database does not exist or is not accepted
 	data                                     // a value or a row was refused, not the statement: with other data it may succeed
+	refused                                  // the statement itself was refused: a right, a table or a function is missing, or its text is wrong
+	readOnly                                 // the database or the transaction may only be read
+	exhausted                                // the server has no connection, memory or the like left
+	diskFull                                 // nothing can be written
+	mixedUp                                  // a prepared statement is not the one that was prepared
 )
 
 // meaning is an entry of the tables of codes.
@@ -48,23 +53,26 @@ var sqlStates = map[string]meaning{
 	"23":    {lifecycle.Permanent, data},           // integrity constraint violation
 	"23505": {lifecycle.Permanent, data | uniqueViolation},
 	"25001": {lifecycle.Permanent, 0},                  // active SQL transaction: VACUUM within one
-	"25006": {lifecycle.Transient, 0},                  // read-only transaction: a standby that is about to be promoted
+	"25006": {lifecycle.Transient, readOnly},           // read-only transaction: a standby that is about to be promoted
 	"25P02": {lifecycle.Permanent, abortedTransaction}, // in failed SQL transaction
 	"25P03": {lifecycle.Transient, lostConnection},     // idle in transaction session timeout
+	"26000": {lifecycle.Transient, mixedUp},            // a prepared statement that does not exist
 	"28":    {lifecycle.Transient, refusedLogin},       // invalid authorization: a password may be about to change
 	"3B":    {lifecycle.Permanent, 0},                  // savepoint exception
 	"3D":    {lifecycle.Transient, refusedLogin},       // invalid catalog name: no such database
-	"3F":    {lifecycle.Permanent, 0},                  // invalid schema name
+	"3F":    {lifecycle.Refused, refused},              // invalid schema name
 	"40001": {lifecycle.Transient, conflict},           // serialization failure
 	"40P01": {lifecycle.Transient, conflict},           // deadlock detected
-	"42":    {lifecycle.Permanent, 0},                  // syntax error, access rule violation, undefined object
-	"42703": {lifecycle.Permanent, undefinedColumn},
-	"42P01": {lifecycle.Permanent, undefinedTable},
-	"42P06": {lifecycle.Permanent, alreadyExists},  // duplicate schema
-	"42P07": {lifecycle.Permanent, alreadyExists},  // duplicate table
-	"42710": {lifecycle.Permanent, alreadyExists},  // duplicate object
-	"44":    {lifecycle.Permanent, data},           // WITH CHECK OPTION of a view refused the row
-	"53":    {lifecycle.Transient, 0},              // insufficient resources
+	"42":    {lifecycle.Refused, refused},              // syntax error, access rule violation, undefined object
+	"42703": {lifecycle.Refused, refused | undefinedColumn},
+	"42P01": {lifecycle.Refused, refused | undefinedTable},
+	"42P05": {lifecycle.Transient, mixedUp},               // a prepared statement that exists
+	"42P06": {lifecycle.Refused, refused | alreadyExists}, // duplicate schema
+	"42P07": {lifecycle.Refused, refused | alreadyExists}, // duplicate table
+	"42710": {lifecycle.Refused, refused | alreadyExists}, // duplicate object
+	"44":    {lifecycle.Permanent, data},                  // WITH CHECK OPTION of a view refused the row
+	"53":    {lifecycle.Transient, exhausted},             // insufficient resources
+	"53100": {lifecycle.Transient, diskFull},
 	"54":    {lifecycle.Permanent, limitExceeded},  // program limit exceeded
 	"55P03": {lifecycle.Transient, busy},           // lock not available
 	"57014": {lifecycle.Transient, 0},              // query cancelled, by statement_timeout too
@@ -89,9 +97,10 @@ var sqliteResults = map[int]meaning{
 	5:    {lifecycle.Transient, busy},                   // BUSY
 	6:    {lifecycle.Transient, busy},                   // LOCKED
 	7:    {lifecycle.Transient, 0},                      // NOMEM
+	8:    {lifecycle.Transient, readOnly},               // READONLY
 	9:    {lifecycle.Transient, 0},                      // INTERRUPT
 	10:   {lifecycle.Transient, 0},                      // IOERR
-	13:   {lifecycle.Transient, 0},                      // FULL
+	13:   {lifecycle.Transient, diskFull},               // FULL
 	14:   {lifecycle.Transient, 0},                      // CANTOPEN
 	18:   {lifecycle.Permanent, limitExceeded},          // TOOBIG
 	19:   {lifecycle.Permanent, data},                   // CONSTRAINT
@@ -107,9 +116,12 @@ var sqliteMessages = []struct {
 	text string
 	is   condition
 }{
-	{"no such table", undefinedTable},
-	{"no such column", undefinedColumn},
-	{"has no column named", undefinedColumn},
+	{"no such table", refused | undefinedTable},
+	{"no such column", refused | undefinedColumn},
+	{"has no column named", refused | undefinedColumn},
+	{"no such function", refused},
+	{"unknown database", refused},
+	{"syntax error", refused},
 	{"too many SQL variables", limitExceeded},
 	{"variable number must be between", limitExceeded},
 	// Errors of SQL functions about their arguments, which have class 22 on PostgreSQL.
@@ -243,6 +255,9 @@ func sqliteMeaning(err error) (meaning, bool) {
 			if strings.Contains(c.Error(), known.text) {
 				m.is |= known.is
 			}
+		}
+		if m.is&refused != 0 {
+			m.class = lifecycle.Refused
 		}
 	}
 	return m, true

@@ -140,8 +140,8 @@ func TestCodesOfTheDrivers(t *testing.T) {
 	})
 }
 
-// A mistake is permanent on both databases.
-func TestMistakesArePermanent(t *testing.T) {
+// Mistakes have the same class on both databases.
+func TestMistakes(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		conn, err := db.Conn(t.Context())
@@ -166,21 +166,24 @@ func TestMistakesArePermanent(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for name, query := range map[string]string{
-			"a rule of a trigger":                "INSERT INTO box VALUES (1)",
-			"a savepoint that does not exist":    "ROLLBACK TO SAVEPOINT nowhere",
-			"a statement for no transaction":     "VACUUM",
-			"a schema that does not exist":       "CREATE TABLE nowhere.box (a integer)",
-			"a table of another database's name": "SELECT a FROM nowhere.public.box",
+		for query, want := range map[string]lifecycle.Class{
+			"INSERT INTO box VALUES (1)":           lifecycle.Permanent, // a rule of a trigger
+			"ROLLBACK TO SAVEPOINT nowhere":        lifecycle.Permanent,
+			"VACUUM":                               lifecycle.Permanent,
+			"CREATE TABLE nowhere.box (a integer)": lifecycle.Refused,
+			"SELECT a FROM crate":                  lifecycle.Refused,
+			"SELECT nothing FROM box":              lifecycle.Refused,
+			"SELECT nothing(a) FROM box":           lifecycle.Refused,
+			"SELECT a FROM WHERE box":              lifecycle.Refused,
 		} {
 			if err := exec("BEGIN"); err != nil {
 				t.Fatal(err)
 			}
 			err := exec(query)
 			if err == nil {
-				t.Errorf("%s: no error", name)
-			} else if c := classify.Classify(t.Context(), err); c.Class != lifecycle.Permanent || c.Code != classify.CodeDatabase {
-				t.Errorf("%s: %v is %s %q, want permanent %q", name, err, c.Class, c.Code, classify.CodeDatabase)
+				t.Errorf("%s: no error", query)
+			} else if c := classify.Classify(t.Context(), err); c.Class != want || c.Code != classify.CodeDatabase {
+				t.Errorf("%s: %v is %s %q, want %s %q", query, err, c.Class, c.Code, want, classify.CodeDatabase)
 			}
 			if err := exec("ROLLBACK"); err != nil {
 				t.Fatal(err)

@@ -205,7 +205,7 @@ func (f *flusher) flush(ctx context.Context, batch []queued) {
 		}
 		f.events.Report(taskevent.GroupCommitFailed{Worker: f.process, Writes: len(batch), Try: n, Err: err})
 		batch = f.reconcile(ctx, batch)
-		if len(batch) > 0 && classify.Classify(ctx, err).Class == lifecycle.Permanent {
+		if len(batch) > 0 && isRefused(ctx, err) {
 			batch = f.applyEach(ctx, batch)
 		}
 		if len(batch) > 0 {
@@ -279,11 +279,17 @@ func (f *flusher) applyEach(ctx context.Context, batch []queued) []queued {
 		err := f.applyAll(ctx, []queued{q})
 		switch {
 		case err == nil:
-		case classify.Classify(ctx, err).Class == lifecycle.Permanent:
+		case isRefused(ctx, err):
 			q.done(store.Applied{}, err)
 		default:
 			rest = append(rest, q)
 		}
 	}
 	return rest
+}
+
+// isRefused reports whether the database refuses a write, which it may do because of one task's data.
+func isRefused(ctx context.Context, err error) bool {
+	c := classify.Classify(ctx, err).Class
+	return c == lifecycle.Permanent || c == lifecycle.Refused
 }

@@ -12,6 +12,10 @@ const (
 	Transient Class = "transient"
 	// Permanent: the batch is never tried again; the task ends in FAILURE.
 	Permanent Class = "permanent"
+	// Refused: the database refused a statement as such, whatever its data: a table or a right is missing, or
+	// its text is wrong. The batch is tried again as for Transient, [refusedAttempts] times at most: a migration or a
+	// GRANT may be about to mend it.
+	Refused Class = "refused"
 	// Interrupted: the worker must stop; the task goes back and no attempt is
 	// spent.
 	Interrupted Class = "interrupted"
@@ -46,6 +50,9 @@ const (
 	Shrink                  // try again at once with a smaller limit; this spends no attempt
 )
 
+// refusedAttempts is how often a batch is tried whose statement is refused.
+const refusedAttempts = 3
+
 // AfterError returns what a session does after the error of a batch and, if that
 // is Retry, the delay until the task is due again.
 func AfterError(e BatchError) (Reaction, time.Duration) {
@@ -59,6 +66,8 @@ func AfterError(e BatchError) (Reaction, time.Duration) {
 		return Release, 0
 	case Permanent:
 		return Fail, 0
+	case Refused:
+		e.MaxAttempts = min(e.MaxAttempts, refusedAttempts)
 	case Transient:
 	}
 	if e.Attempt >= e.MaxAttempts {

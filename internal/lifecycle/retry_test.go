@@ -26,6 +26,8 @@ func TestAfterError(t *testing.T) {
 		{lifecycle.Transient, 4, 0, lifecycle.GiveUp, 0},
 		{lifecycle.Permanent, 1, 0, lifecycle.Fail, 0},
 		{lifecycle.Permanent, 3, 0, lifecycle.Fail, 0},
+		{lifecycle.Refused, 1, 0, lifecycle.Retry, backoff},
+		{lifecycle.Refused, 3, 0, lifecycle.GiveUp, 0},
 		{lifecycle.Interrupted, 1, 0, lifecycle.Release, 0},
 		{lifecycle.Interrupted, 3, 0, lifecycle.Release, 0},
 		{lifecycle.LeaseLost, 1, 0, lifecycle.Verify, 0},
@@ -37,6 +39,19 @@ func TestAfterError(t *testing.T) {
 		if got != tc.want || delay != tc.delay {
 			t.Errorf("%s at attempt %d of 3, after %v: %d in %v, want %d in %v", tc.class, tc.attempt, tc.after, got, delay, tc.want, tc.delay)
 		}
+	}
+}
+
+// A refused statement is tried three times, however many attempts a task has.
+func TestAfterErrorOfRefusedStatement(t *testing.T) {
+	t.Parallel()
+	for attempt, want := range map[int]lifecycle.Reaction{1: lifecycle.Retry, 2: lifecycle.Retry, 3: lifecycle.GiveUp} {
+		if got, _ := lifecycle.AfterError(lifecycle.BatchError{Class: lifecycle.Refused, Attempt: attempt, MaxAttempts: 20}); got != want {
+			t.Errorf("attempt %d of 20: %d, want %d", attempt, got, want)
+		}
+	}
+	if got, _ := lifecycle.AfterError(lifecycle.BatchError{Class: lifecycle.Refused, Attempt: 1, MaxAttempts: 1}); got != lifecycle.GiveUp {
+		t.Errorf("attempt 1 of 1: %d, want that the task is given up", got)
 	}
 }
 

@@ -97,7 +97,7 @@ func ignored(ctx context.Context, failed error) error {
 	if failed == nil || ctx.Err() != nil {
 		return failed
 	}
-	if c := classify.Classify(ctx, failed); c.Class != lifecycle.Permanent || c.TooLarge {
+	if c := classify.Classify(ctx, failed); c.Class != lifecycle.Permanent && c.Class != lifecycle.Refused || c.TooLarge {
 		return failed
 	}
 	if _, marked := errors.AsType[*classify.MarkedError](failed); marked {
