@@ -250,7 +250,7 @@ type Request struct {
 	Actor  uuid.UUID // zero: unknown
 	Reason string
 	// Skip, with a retry: the element that Take returns next is recorded as a
-	// failed item. The error is ErrNoSkip where lifecycle.Row.CanSkip is false.
+	// failed item. The error is ErrNoSkip where lifecycle.Row.Skippable is false.
 	Skip bool
 	// StopAfter is the new stop policy of the task; none leaves it as it is. It is only for
 	// requests that let the task go on, and for ActChange.

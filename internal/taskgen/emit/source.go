@@ -15,7 +15,7 @@ import (
 	"taskkit.dev/internal/taskgen/model"
 )
 
-// PackageRule and suffixRule are what generated packages may be called.
+// PackageRule and SuffixRule are what generated packages may be called.
 var (
 	PackageRule = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	SuffixRule  = regexp.MustCompile(`^[a-z0-9_]+$`)
