@@ -108,7 +108,7 @@ type Sessions interface {
 	// after a position, at most limit, and counts all after it.
 	Deferred(ctx context.Context, id uuid.UUID, after int64, limit int) (positions []int64, all int64, err error)
 	// TakePermits gives each of these tasks a permit of each of its limits, or none. It waits for others that
-	// change the same keys at the same time. The answers are in the order of the admissions. A task
+	// change the same keys at the same time. The answers are in the order of the requests. A task
 	// that has its permits keeps them until its session ends: the lease itself is the permit, so permits cannot leak.
 	TakePermits(ctx context.Context, tasks []PermitRequest) ([]PermitAnswer, error)
 	// RetryChildren retries the failed children of a leased task: a page of at most
