@@ -31,10 +31,6 @@ const (
 	refusedLogin                             // the role, its password or the database does not exist or is not accepted
 	data                                     // a value or a row was refused, not the statement: with other data it may succeed
 	refused                                  // the statement itself was refused: a right, a table or a function is missing, or its text is wrong
-	readOnly                                 // the database or the transaction may only be read
-	exhausted                                // the server has no connection, memory or the like left
-	diskFull                                 // nothing can be written
-	mixedUp                                  // a prepared statement is not the one that was prepared
 )
 
 // meaning is an entry of the tables of codes.
@@ -53,10 +49,10 @@ var sqlStates = map[string]meaning{
 	"23":    {lifecycle.Permanent, data},           // integrity constraint violation
 	"23505": {lifecycle.Permanent, data | uniqueViolation},
 	"25001": {lifecycle.Permanent, 0},                  // active SQL transaction: VACUUM within one
-	"25006": {lifecycle.Transient, readOnly},           // read-only transaction: a standby that is about to be promoted
+	"25006": {lifecycle.Transient, 0},                  // read-only transaction: a standby that is about to be promoted
 	"25P02": {lifecycle.Permanent, abortedTransaction}, // in failed SQL transaction
 	"25P03": {lifecycle.Transient, lostConnection},     // idle in transaction session timeout
-	"26000": {lifecycle.Transient, mixedUp},            // a prepared statement that does not exist
+	"26000": {lifecycle.Transient, 0},                  // a prepared statement that does not exist
 	"28":    {lifecycle.Transient, refusedLogin},       // invalid authorization: a password may be about to change
 	"3B":    {lifecycle.Permanent, 0},                  // savepoint exception
 	"3D":    {lifecycle.Transient, refusedLogin},       // invalid catalog name: no such database
@@ -66,22 +62,21 @@ var sqlStates = map[string]meaning{
 	"42":    {lifecycle.Refused, refused},              // syntax error, access rule violation, undefined object
 	"42703": {lifecycle.Refused, refused | undefinedColumn},
 	"42P01": {lifecycle.Refused, refused | undefinedTable},
-	"42P05": {lifecycle.Transient, mixedUp},               // a prepared statement that exists
+	"42P05": {lifecycle.Transient, 0},                     // a prepared statement that exists
 	"42P06": {lifecycle.Refused, refused | alreadyExists}, // duplicate schema
 	"42P07": {lifecycle.Refused, refused | alreadyExists}, // duplicate table
 	"42710": {lifecycle.Refused, refused | alreadyExists}, // duplicate object
 	"44":    {lifecycle.Permanent, data},                  // WITH CHECK OPTION of a view refused the row
-	"53":    {lifecycle.Transient, exhausted},             // insufficient resources
-	"53100": {lifecycle.Transient, diskFull},
-	"54":    {lifecycle.Permanent, limitExceeded},  // program limit exceeded
-	"55P03": {lifecycle.Transient, busy},           // lock not available
-	"57014": {lifecycle.Transient, 0},              // query cancelled, by statement_timeout too
-	"57P01": {lifecycle.Transient, lostConnection}, // admin shutdown
-	"57P02": {lifecycle.Transient, lostConnection}, // crash shutdown
-	"57P03": {lifecycle.Transient, lostConnection}, // cannot connect now
-	"57P05": {lifecycle.Transient, lostConnection}, // idle session timeout
-	"58":    {lifecycle.Transient, 0},              // system error
-	"P0001": {lifecycle.Permanent, data},           // RAISE: a rule of the user's, as in a trigger
+	"53":    {lifecycle.Transient, 0},                     // insufficient resources
+	"54":    {lifecycle.Permanent, limitExceeded},         // program limit exceeded
+	"55P03": {lifecycle.Transient, busy},                  // lock not available
+	"57014": {lifecycle.Transient, 0},                     // query cancelled, by statement_timeout too
+	"57P01": {lifecycle.Transient, lostConnection},        // admin shutdown
+	"57P02": {lifecycle.Transient, lostConnection},        // crash shutdown
+	"57P03": {lifecycle.Transient, lostConnection},        // cannot connect now
+	"57P05": {lifecycle.Transient, lostConnection},        // idle session timeout
+	"58":    {lifecycle.Transient, 0},                     // system error
+	"P0001": {lifecycle.Permanent, data},                  // RAISE: a rule of the user's, as in a trigger
 }
 
 // replannedStatement is the routine of the server that reports 0A000 after another session's
@@ -97,10 +92,10 @@ var sqliteResults = map[int]meaning{
 	5:    {lifecycle.Transient, busy},                   // BUSY
 	6:    {lifecycle.Transient, busy},                   // LOCKED
 	7:    {lifecycle.Transient, 0},                      // NOMEM
-	8:    {lifecycle.Transient, readOnly},               // READONLY
+	8:    {lifecycle.Transient, 0},                      // READONLY
 	9:    {lifecycle.Transient, 0},                      // INTERRUPT
 	10:   {lifecycle.Transient, 0},                      // IOERR
-	13:   {lifecycle.Transient, diskFull},               // FULL
+	13:   {lifecycle.Transient, 0},                      // FULL
 	14:   {lifecycle.Transient, 0},                      // CANTOPEN
 	18:   {lifecycle.Permanent, limitExceeded},          // TOOBIG
 	19:   {lifecycle.Permanent, data},                   // CONSTRAINT

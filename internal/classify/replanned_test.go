@@ -20,7 +20,7 @@ func TestReplannedStatement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // the test has ended
+	defer conn.Close()
 	for _, sql := range []string{
 		"CREATE TABLE replanned (id int)",
 		"PREPARE p AS SELECT * FROM replanned",

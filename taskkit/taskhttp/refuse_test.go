@@ -253,7 +253,7 @@ func TestSlowBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil || answer.StatusCode != 400 {
+	if err != nil || answer.StatusCode != http.StatusBadRequest {
 		t.Fatalf("the answer is %+v, %v", answer, err)
 	}
 	_ = answer.Body.Close()

@@ -75,7 +75,11 @@ var resolved = regexp.MustCompile(`(?m)^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b`
 func compile(ctx context.Context, conn *sql.Conn, name, query string) error {
 	var words []string
 	if err := conn.Raw(func(c any) error {
-		d, err := c.(*stdlib.Conn).Conn().Prepare(ctx, name, query)
+		pgx, ok := c.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("the connection is a %T", c)
+		}
+		d, err := pgx.Conn().Prepare(ctx, name, query)
 		if err != nil {
 			return err
 		}

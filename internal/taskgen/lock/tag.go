@@ -165,8 +165,8 @@ func onlyOld(r model.Rule, isNew func(string) bool) model.Rule {
 // fields beside it that old data lacks.
 func (c *comparison) rules(path string, was, is model.Fact, element bool, isNew func(string) bool) {
 	old, now := readTag(was, element), readTag(is, element)
-	limit := func(rule, what, remedy string) {
-		c.add(violation{rule: rule, path: path, what: what, remedy: remedy, overridable: rule == LimitNoTighten})
+	limit := func(what, remedy string) {
+		c.add(violation{rule: LimitNoTighten, path: path, what: what, remedy: remedy, overridable: true})
 	}
 	if lacks := now.needed(isNew) && !old.mayRefuse() || now.refuses() && !old.refuses() || !now.embedded && old.embedded && now.mayRefuse(); lacks {
 		c.add(violation{
@@ -174,12 +174,12 @@ func (c *comparison) rules(path string, was, is model.Fact, element bool, isNew 
 			remedy: "allow it to be absent: remove required, or begin the tag with omitempty", overridable: true,
 		})
 	} else if !c.zeroes(old, now) {
-		limit(LimitNoTighten, "the rules now refuse a zero or empty value", "restore the former rules, and check it where tasks are submitted")
+		limit("the rules now refuse a zero or empty value", "restore the former rules, and check it where tasks are submitted")
 	}
 	p := prover{typ: was.Type, old: old.list, zero: now.mayRefuse() && old.mayRefuse() && !old.refuses(), refuses: old.refuses()}
 	for _, r := range now.list {
 		if sibling, changed := c.changedSibling(r, was, is); changed {
-			limit(LimitNoTighten, "the rule "+r.String()+" compares with "+sibling+", whose type has changed", "restore the type, or change the types of both fields in the same way")
+			limit("the rule "+r.String()+" compares with "+sibling+", whose type has changed", "restore the type, or change the types of both fields in the same way")
 			continue
 		}
 		if p.proves(onlyOld(r, isNew)) || r.ComparesSiblings() && meetsAbsent(r, isNew, false) {
@@ -194,9 +194,9 @@ func (c *comparison) rules(path string, was, is model.Fact, element bool, isNew 
 				remedy: "restore them; if they must not be used any more, refuse them where tasks are submitted", overridable: r.Name == "oneof",
 			})
 		case at >= 0:
-			limit(LimitNoTighten, "the rule was "+old.list[at].String()+" and is "+r.String(), "restore the former limit")
+			limit("the rule was "+old.list[at].String()+" and is "+r.String(), "restore the former limit")
 		default:
-			limit(LimitNoTighten, "the rule is new: "+r.String(), "remove it, and check it where tasks are submitted")
+			limit("the rule is new: "+r.String(), "remove it, and check it where tasks are submitted")
 		}
 	}
 	if keys := func(f model.Fact) model.Fact {

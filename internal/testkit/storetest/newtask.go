@@ -47,8 +47,10 @@ var newFields = map[string]newField{
 	"Delay":     {unread: "not with NotBefore"},
 	"Reference": {},
 	"UniqueKey": {set: func(t *store.NewTask, _ int) { t.UniqueKey = "unique" }},
-	"IdempotencyKey": {set: func(t *store.NewTask, n int) { t.IdempotencyKey = fmt.Sprint("key", n) },
-		notMerged: "the waiting task keeps its key"},
+	"IdempotencyKey": {
+		set:       func(t *store.NewTask, n int) { t.IdempotencyKey = fmt.Sprint("key", n) },
+		notMerged: "the waiting task keeps its key",
+	},
 	"Total":  {set: func(t *store.NewTask, n int) { t.Total = int64(10 * n) }, read: func(n *store.NewTask, t *store.Task) (any, any) { return n.Total, t.Progress.Total }},
 	"Parent": {set: func(t *store.NewTask, _ int) { t.Parent = uuid.New() }, notMerged: "not with Reference"},
 }
