@@ -235,6 +235,10 @@ func (o *parentOperator) drain() {
 			o.Fatal(err)
 		}
 	}
+	// On a slow machine the rounds may have had none.
+	if err := o.submit(ctx, 3, &parentTask{endless: true}); err != nil {
+		o.Fatal(err)
+	}
 	n := 0
 	for id, t := range o.tasks {
 		if !t.endless || t.asked != "" {
