@@ -102,6 +102,7 @@ func callAll(t *testing.T, db *testdb.DB) map[string]string {
 	c.children()
 	c.limits(db)
 	c.schedules()
+	c.messages(handle)
 	return c.golden
 }
 
