@@ -30,7 +30,6 @@ const (
 	lostConnection                           // the session has ended or cannot be started
 	refusedLogin                             // the role, its password or the database does not exist or is not accepted
 	data                                     // a value or a row was refused, not the statement: with other data it may succeed
-	refused                                  // the statement itself was refused: a right, a table or a function is missing, or its text is wrong
 )
 
 // meaning is an entry of the tables of codes.
@@ -56,27 +55,27 @@ var sqlStates = map[string]meaning{
 	"28":    {lifecycle.Transient, refusedLogin},       // invalid authorization: a password may be about to change
 	"3B":    {lifecycle.Permanent, 0},                  // savepoint exception
 	"3D":    {lifecycle.Transient, refusedLogin},       // invalid catalog name: no such database
-	"3F":    {lifecycle.Refused, refused},              // invalid schema name
+	"3F":    {lifecycle.Refused, 0},                    // invalid schema name
 	"40001": {lifecycle.Transient, conflict},           // serialization failure
 	"40P01": {lifecycle.Transient, conflict},           // deadlock detected
-	"42":    {lifecycle.Refused, refused},              // syntax error, access rule violation, undefined object
-	"42703": {lifecycle.Refused, refused | undefinedColumn},
-	"42P01": {lifecycle.Refused, refused | undefinedTable},
-	"42P05": {lifecycle.Transient, 0},                     // a prepared statement that exists
-	"42P06": {lifecycle.Refused, refused | alreadyExists}, // duplicate schema
-	"42P07": {lifecycle.Refused, refused | alreadyExists}, // duplicate table
-	"42710": {lifecycle.Refused, refused | alreadyExists}, // duplicate object
-	"44":    {lifecycle.Permanent, data},                  // WITH CHECK OPTION of a view refused the row
-	"53":    {lifecycle.Transient, 0},                     // insufficient resources
-	"54":    {lifecycle.Permanent, limitExceeded},         // program limit exceeded
-	"55P03": {lifecycle.Transient, busy},                  // lock not available
-	"57014": {lifecycle.Transient, 0},                     // query cancelled, by statement_timeout too
-	"57P01": {lifecycle.Transient, lostConnection},        // admin shutdown
-	"57P02": {lifecycle.Transient, lostConnection},        // crash shutdown
-	"57P03": {lifecycle.Transient, lostConnection},        // cannot connect now
-	"57P05": {lifecycle.Transient, lostConnection},        // idle session timeout
-	"58":    {lifecycle.Transient, 0},                     // system error
-	"P0001": {lifecycle.Permanent, data},                  // RAISE: a rule of the user's, as in a trigger
+	"42":    {lifecycle.Refused, 0},                    // syntax error, access rule violation, undefined object
+	"42703": {lifecycle.Refused, undefinedColumn},
+	"42P01": {lifecycle.Refused, undefinedTable},
+	"42P05": {lifecycle.Transient, 0},              // a prepared statement that exists
+	"42P06": {lifecycle.Refused, alreadyExists},    // duplicate schema
+	"42P07": {lifecycle.Refused, alreadyExists},    // duplicate table
+	"42710": {lifecycle.Refused, alreadyExists},    // duplicate object
+	"44":    {lifecycle.Permanent, data},           // WITH CHECK OPTION of a view refused the row
+	"53":    {lifecycle.Transient, 0},              // insufficient resources
+	"54":    {lifecycle.Permanent, limitExceeded},  // program limit exceeded
+	"55P03": {lifecycle.Transient, busy},           // lock not available
+	"57014": {lifecycle.Transient, 0},              // query cancelled, by statement_timeout too
+	"57P01": {lifecycle.Transient, lostConnection}, // admin shutdown
+	"57P02": {lifecycle.Transient, lostConnection}, // crash shutdown
+	"57P03": {lifecycle.Transient, lostConnection}, // cannot connect now
+	"57P05": {lifecycle.Transient, lostConnection}, // idle session timeout
+	"58":    {lifecycle.Transient, 0},              // system error
+	"P0001": {lifecycle.Permanent, data},           // RAISE: a rule of the user's, as in a trigger
 }
 
 // replannedStatement is the routine of the server that reports 0A000 after another session's
@@ -109,22 +108,22 @@ var sqliteResults = map[int]meaning{
 // distinguishes by their text only.
 var sqliteMessages = []struct {
 	text string
-	is   condition
+	meaning
 }{
-	{"no such table", refused | undefinedTable},
-	{"no such column", refused | undefinedColumn},
-	{"has no column named", refused | undefinedColumn},
-	{"no such function", refused},
-	{"unknown database", refused},
-	{"syntax error", refused},
-	{"too many SQL variables", limitExceeded},
-	{"variable number must be between", limitExceeded},
+	{"no such table", meaning{lifecycle.Refused, undefinedTable}},
+	{"no such column", meaning{lifecycle.Refused, undefinedColumn}},
+	{"has no column named", meaning{lifecycle.Refused, undefinedColumn}},
+	{"no such function", meaning{lifecycle.Refused, 0}},
+	{"unknown database", meaning{lifecycle.Refused, 0}},
+	{"syntax error", meaning{lifecycle.Refused, 0}},
+	{"too many SQL variables", meaning{lifecycle.Permanent, limitExceeded}},
+	{"variable number must be between", meaning{lifecycle.Permanent, limitExceeded}},
 	// Errors of SQL functions about their arguments, which have class 22 on PostgreSQL.
-	{"integer overflow", data},
-	{"malformed JSON", data},
-	{"JSON cannot hold BLOB values", data},
-	{"bad JSON path", data},
-	{"ESCAPE expression must be a single character", data},
+	{"integer overflow", meaning{lifecycle.Permanent, data}},
+	{"malformed JSON", meaning{lifecycle.Permanent, data}},
+	{"JSON cannot hold BLOB values", meaning{lifecycle.Permanent, data}},
+	{"bad JSON path", meaning{lifecycle.Permanent, data}},
+	{"ESCAPE expression must be a single character", meaning{lifecycle.Permanent, data}},
 }
 
 // tooManyParameters are the texts of pgx and lib/pq for a statement whose
@@ -248,11 +247,8 @@ func sqliteMeaning(err error) (meaning, bool) {
 	if c.Code() == 1 {
 		for _, known := range sqliteMessages {
 			if strings.Contains(c.Error(), known.text) {
-				m.is |= known.is
+				m = known.meaning
 			}
-		}
-		if m.is&refused != 0 {
-			m.class = lifecycle.Refused
 		}
 	}
 	return m, true
