@@ -152,7 +152,7 @@ type Attempt struct {
 	Fence      int64     `json:"fence"`
 	Checkpoint int64     `json:"checkpoint"`
 	Attempt    int       `json:"attempt"`
-	Class      string    `json:"class"` // "transient" or "permanent", see [IsPermanent]
+	Class      string    `json:"class"` // "transient", "refused" (see [IsPermanent]) or "permanent"
 	Code       string    `json:"code"`
 	Detail     string    `json:"detail"` // for operators only
 }

@@ -106,7 +106,7 @@ func (x *sized) Execute(_ context.Context, s *session.Step, _ json.RawMessage) (
 	return session.Next{Done: to == x.items}, json.RawMessage(`{}`), nil
 }
 
-// TestFairShareAfterWakeup: a worker that is told of a task reads at the next batch boundary whose it is, and the task waits
+// TestFairShareAfterWakeup: a worker that receives the notification of a task reads its owner at the next batch boundary, and the task waits
 // for the batch that runs, but for no more.
 func TestFairShareAfterWakeup(t *testing.T) {
 	t.Parallel()

@@ -41,10 +41,10 @@ const (
 
 // Authorizer decides whether a caller may do something with a task. An error means no;
 // its text is logged and not sent. The task is nil for OpStart and OpList, and otherwise
-// without SpecJSON and StateJSON; for OpWatch it can be without Preview, Children and the
-// Progress of these. A task that a caller may not watch does not exist for
-// it. One request can ask about several operations, since answers name those that are
-// allowed, so an Authorizer should be quick. It must be safe for concurrent use.
+// without SpecJSON and StateJSON; for OpWatch it can be without Preview. A task that a caller
+// may not watch does not exist for it. One request calls it for several operations, since
+// answers name the allowed ones, and a request that waits calls it again every second. So an
+// Authorizer should be quick. It must be safe for concurrent use.
 type Authorizer func(ctx context.Context, c Caller, op Operation, t *taskkit.Task) error
 
 // errNotOwner is the refusal of OwnJobs.

@@ -159,7 +159,7 @@ func each(ctx context.Context, db *sql.DB, query string, names []string, f func(
 	return rows.Err()
 }
 
-// list splits a list; that of "" is empty.
+// list splits a list at its commas. The list of "" is empty.
 func list(text string) []string {
 	if text == "" {
 		return nil

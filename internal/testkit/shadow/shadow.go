@@ -1,6 +1,6 @@
 // Package shadow makes PostgreSQL functions and operators that take the calls of others. A role that may create objects in a
-// schema of the search_path can overload what a statement calls, and the overload runs with the rights of whoever executes the
-// statement.
+// schema of the search_path can overload what a statement calls, and the overload runs with the rights of the role that executes
+// the statement.
 //
 // PostgreSQL searches pg_catalog first unless the search_path names it, and an exact match of the types ends the search. So a
 // call that pg_catalog matches exactly cannot be taken. Others can:
