@@ -153,18 +153,22 @@ func removed(h *host, open opener, what string, n int) func(context.Context) (sa
 			const page = 500
 			began, all := time.Now(), 0
 			for gone := page; gone == page; all += gone {
-				var r store.RemovedTasks
 				switch what {
 				case "results":
 					gone, err = s.EraseResults(ctx, page)
 				case "events":
 					gone, err = s.PruneEvents(ctx, 24*time.Hour, page)
+				case "ended tasks":
+					var r store.RemovedEnded
+					r, err = s.RemoveEnded(ctx, store.EndedTasks{Kind: "tiny", Period: 24 * time.Hour, Limit: page, Items: page})
+					gone = len(r.IDs)
 				default:
-					r, err = s.RemoveTasks(ctx, store.OldTasks{
+					var r store.RemovedIdle
+					r, err = s.RemoveIdle(ctx, store.WaitingTasks{
 						Limit: page, Items: page, Youngest: 24 * time.Hour,
-						Keep: func(string) store.Retention { return store.Retention{Ended: 24 * time.Hour, Idle: 24 * time.Hour} },
+						Keep: func(string) store.Retention { return store.Retention{Idle: 24 * time.Hour} },
 					})
-					gone = len(r.Ended) + len(r.Idle)
+					gone = len(r.IDs)
 				}
 				if err != nil {
 					return nil, fmt.Errorf("remove %s: %w", what, err)

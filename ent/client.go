@@ -18,6 +18,7 @@ import (
 	"taskkit.dev/ent/limit"
 	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/queuedtask"
+	"taskkit.dev/ent/referenceversion"
 	"taskkit.dev/ent/schedule"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
@@ -50,6 +51,8 @@ type Client struct {
 	MergedKey *MergedKeyClient
 	// QueuedTask is the client for interacting with the QueuedTask builders.
 	QueuedTask *QueuedTaskClient
+	// ReferenceVersion is the client for interacting with the ReferenceVersion builders.
+	ReferenceVersion *ReferenceVersionClient
 	// Schedule is the client for interacting with the Schedule builders.
 	Schedule *ScheduleClient
 	// TaskAttempt is the client for interacting with the TaskAttempt builders.
@@ -94,6 +97,7 @@ func (c *Client) init() {
 	c.Limit = NewLimitClient(c.config)
 	c.MergedKey = NewMergedKeyClient(c.config)
 	c.QueuedTask = NewQueuedTaskClient(c.config)
+	c.ReferenceVersion = NewReferenceVersionClient(c.config)
 	c.Schedule = NewScheduleClient(c.config)
 	c.TaskAttempt = NewTaskAttemptClient(c.config)
 	c.TaskEvent = NewTaskEventClient(c.config)
@@ -201,27 +205,28 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 	cfg := c.config
 	cfg.driver = tx
 	return &Tx{
-		ctx:         ctx,
-		config:      cfg,
-		EventPrune:  NewEventPruneClient(cfg),
-		Limit:       NewLimitClient(cfg),
-		MergedKey:   NewMergedKeyClient(cfg),
-		QueuedTask:  NewQueuedTaskClient(cfg),
-		Schedule:    NewScheduleClient(cfg),
-		TaskAttempt: NewTaskAttemptClient(cfg),
-		TaskEvent:   NewTaskEventClient(cfg),
-		TaskItem:    NewTaskItemClient(cfg),
-		TaskLedger:  NewTaskLedgerClient(cfg),
-		TaskLimit:   NewTaskLimitClient(cfg),
-		TaskMessage: NewTaskMessageClient(cfg),
-		TaskParent:  NewTaskParentClient(cfg),
-		TaskPlan:    NewTaskPlanClient(cfg),
-		TaskProcess: NewTaskProcessClient(cfg),
-		TaskQueue:   NewTaskQueueClient(cfg),
-		TaskRate:    NewTaskRateClient(cfg),
-		TaskResult:  NewTaskResultClient(cfg),
-		TaskTarget:  NewTaskTargetClient(cfg),
-		UnknownKind: NewUnknownKindClient(cfg),
+		ctx:              ctx,
+		config:           cfg,
+		EventPrune:       NewEventPruneClient(cfg),
+		Limit:            NewLimitClient(cfg),
+		MergedKey:        NewMergedKeyClient(cfg),
+		QueuedTask:       NewQueuedTaskClient(cfg),
+		ReferenceVersion: NewReferenceVersionClient(cfg),
+		Schedule:         NewScheduleClient(cfg),
+		TaskAttempt:      NewTaskAttemptClient(cfg),
+		TaskEvent:        NewTaskEventClient(cfg),
+		TaskItem:         NewTaskItemClient(cfg),
+		TaskLedger:       NewTaskLedgerClient(cfg),
+		TaskLimit:        NewTaskLimitClient(cfg),
+		TaskMessage:      NewTaskMessageClient(cfg),
+		TaskParent:       NewTaskParentClient(cfg),
+		TaskPlan:         NewTaskPlanClient(cfg),
+		TaskProcess:      NewTaskProcessClient(cfg),
+		TaskQueue:        NewTaskQueueClient(cfg),
+		TaskRate:         NewTaskRateClient(cfg),
+		TaskResult:       NewTaskResultClient(cfg),
+		TaskTarget:       NewTaskTargetClient(cfg),
+		UnknownKind:      NewUnknownKindClient(cfg),
 	}, nil
 }
 
@@ -239,27 +244,28 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 	cfg := c.config
 	cfg.driver = &txDriver{tx: tx, drv: c.driver}
 	return &Tx{
-		ctx:         ctx,
-		config:      cfg,
-		EventPrune:  NewEventPruneClient(cfg),
-		Limit:       NewLimitClient(cfg),
-		MergedKey:   NewMergedKeyClient(cfg),
-		QueuedTask:  NewQueuedTaskClient(cfg),
-		Schedule:    NewScheduleClient(cfg),
-		TaskAttempt: NewTaskAttemptClient(cfg),
-		TaskEvent:   NewTaskEventClient(cfg),
-		TaskItem:    NewTaskItemClient(cfg),
-		TaskLedger:  NewTaskLedgerClient(cfg),
-		TaskLimit:   NewTaskLimitClient(cfg),
-		TaskMessage: NewTaskMessageClient(cfg),
-		TaskParent:  NewTaskParentClient(cfg),
-		TaskPlan:    NewTaskPlanClient(cfg),
-		TaskProcess: NewTaskProcessClient(cfg),
-		TaskQueue:   NewTaskQueueClient(cfg),
-		TaskRate:    NewTaskRateClient(cfg),
-		TaskResult:  NewTaskResultClient(cfg),
-		TaskTarget:  NewTaskTargetClient(cfg),
-		UnknownKind: NewUnknownKindClient(cfg),
+		ctx:              ctx,
+		config:           cfg,
+		EventPrune:       NewEventPruneClient(cfg),
+		Limit:            NewLimitClient(cfg),
+		MergedKey:        NewMergedKeyClient(cfg),
+		QueuedTask:       NewQueuedTaskClient(cfg),
+		ReferenceVersion: NewReferenceVersionClient(cfg),
+		Schedule:         NewScheduleClient(cfg),
+		TaskAttempt:      NewTaskAttemptClient(cfg),
+		TaskEvent:        NewTaskEventClient(cfg),
+		TaskItem:         NewTaskItemClient(cfg),
+		TaskLedger:       NewTaskLedgerClient(cfg),
+		TaskLimit:        NewTaskLimitClient(cfg),
+		TaskMessage:      NewTaskMessageClient(cfg),
+		TaskParent:       NewTaskParentClient(cfg),
+		TaskPlan:         NewTaskPlanClient(cfg),
+		TaskProcess:      NewTaskProcessClient(cfg),
+		TaskQueue:        NewTaskQueueClient(cfg),
+		TaskRate:         NewTaskRateClient(cfg),
+		TaskResult:       NewTaskResultClient(cfg),
+		TaskTarget:       NewTaskTargetClient(cfg),
+		UnknownKind:      NewUnknownKindClient(cfg),
 	}, nil
 }
 
@@ -289,10 +295,10 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.EventPrune, c.Limit, c.MergedKey, c.QueuedTask, c.Schedule, c.TaskAttempt,
-		c.TaskEvent, c.TaskItem, c.TaskLedger, c.TaskLimit, c.TaskMessage,
-		c.TaskParent, c.TaskPlan, c.TaskProcess, c.TaskQueue, c.TaskRate, c.TaskResult,
-		c.TaskTarget, c.UnknownKind,
+		c.EventPrune, c.Limit, c.MergedKey, c.QueuedTask, c.ReferenceVersion,
+		c.Schedule, c.TaskAttempt, c.TaskEvent, c.TaskItem, c.TaskLedger, c.TaskLimit,
+		c.TaskMessage, c.TaskParent, c.TaskPlan, c.TaskProcess, c.TaskQueue,
+		c.TaskRate, c.TaskResult, c.TaskTarget, c.UnknownKind,
 	} {
 		n.Use(hooks...)
 	}
@@ -302,10 +308,10 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.EventPrune, c.Limit, c.MergedKey, c.QueuedTask, c.Schedule, c.TaskAttempt,
-		c.TaskEvent, c.TaskItem, c.TaskLedger, c.TaskLimit, c.TaskMessage,
-		c.TaskParent, c.TaskPlan, c.TaskProcess, c.TaskQueue, c.TaskRate, c.TaskResult,
-		c.TaskTarget, c.UnknownKind,
+		c.EventPrune, c.Limit, c.MergedKey, c.QueuedTask, c.ReferenceVersion,
+		c.Schedule, c.TaskAttempt, c.TaskEvent, c.TaskItem, c.TaskLedger, c.TaskLimit,
+		c.TaskMessage, c.TaskParent, c.TaskPlan, c.TaskProcess, c.TaskQueue,
+		c.TaskRate, c.TaskResult, c.TaskTarget, c.UnknownKind,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -322,6 +328,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.MergedKey.mutate(ctx, m)
 	case *QueuedTaskMutation:
 		return c.QueuedTask.mutate(ctx, m)
+	case *ReferenceVersionMutation:
+		return c.ReferenceVersion.mutate(ctx, m)
 	case *ScheduleMutation:
 		return c.Schedule.mutate(ctx, m)
 	case *TaskAttemptMutation:
@@ -1077,6 +1085,139 @@ func (c *QueuedTaskClient) mutate(ctx context.Context, m *QueuedTaskMutation) (V
 		return (&QueuedTaskDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown QueuedTask mutation op: %q", m.Op())
+	}
+}
+
+// ReferenceVersionClient is a client for the ReferenceVersion schema.
+type ReferenceVersionClient struct {
+	config
+}
+
+// NewReferenceVersionClient returns a client for the ReferenceVersion from the given config.
+func NewReferenceVersionClient(c config) *ReferenceVersionClient {
+	return &ReferenceVersionClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `referenceversion.Hooks(f(g(h())))`.
+func (c *ReferenceVersionClient) Use(hooks ...Hook) {
+	c.hooks.ReferenceVersion = append(c.hooks.ReferenceVersion, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `referenceversion.Intercept(f(g(h())))`.
+func (c *ReferenceVersionClient) Intercept(interceptors ...Interceptor) {
+	c.inters.ReferenceVersion = append(c.inters.ReferenceVersion, interceptors...)
+}
+
+// Create returns a builder for creating a ReferenceVersion entity.
+func (c *ReferenceVersionClient) Create() *ReferenceVersionCreate {
+	mutation := newReferenceVersionMutation(c.config, OpCreate)
+	return &ReferenceVersionCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of ReferenceVersion entities.
+func (c *ReferenceVersionClient) CreateBulk(builders ...*ReferenceVersionCreate) *ReferenceVersionCreateBulk {
+	return &ReferenceVersionCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *ReferenceVersionClient) MapCreateBulk(slice any, setFunc func(*ReferenceVersionCreate, int)) *ReferenceVersionCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &ReferenceVersionCreateBulk{err: fmt.Errorf("calling to ReferenceVersionClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*ReferenceVersionCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &ReferenceVersionCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for ReferenceVersion.
+func (c *ReferenceVersionClient) Update() *ReferenceVersionUpdate {
+	mutation := newReferenceVersionMutation(c.config, OpUpdate)
+	return &ReferenceVersionUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *ReferenceVersionClient) UpdateOne(_m *ReferenceVersion) *ReferenceVersionUpdateOne {
+	mutation := newReferenceVersionMutation(c.config, OpUpdateOne, withReferenceVersion(_m))
+	return &ReferenceVersionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *ReferenceVersionClient) UpdateOneID(id uuid.UUID) *ReferenceVersionUpdateOne {
+	mutation := newReferenceVersionMutation(c.config, OpUpdateOne, withReferenceVersionID(id))
+	return &ReferenceVersionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for ReferenceVersion.
+func (c *ReferenceVersionClient) Delete() *ReferenceVersionDelete {
+	mutation := newReferenceVersionMutation(c.config, OpDelete)
+	return &ReferenceVersionDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *ReferenceVersionClient) DeleteOne(_m *ReferenceVersion) *ReferenceVersionDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *ReferenceVersionClient) DeleteOneID(id uuid.UUID) *ReferenceVersionDeleteOne {
+	builder := c.Delete().Where(referenceversion.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &ReferenceVersionDeleteOne{builder}
+}
+
+// Query returns a query builder for ReferenceVersion.
+func (c *ReferenceVersionClient) Query() *ReferenceVersionQuery {
+	return &ReferenceVersionQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeReferenceVersion},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a ReferenceVersion entity by its id.
+func (c *ReferenceVersionClient) Get(ctx context.Context, id uuid.UUID) (*ReferenceVersion, error) {
+	return c.Query().Where(referenceversion.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *ReferenceVersionClient) GetX(ctx context.Context, id uuid.UUID) *ReferenceVersion {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *ReferenceVersionClient) Hooks() []Hook {
+	return c.hooks.ReferenceVersion
+}
+
+// Interceptors returns the client interceptors.
+func (c *ReferenceVersionClient) Interceptors() []Interceptor {
+	return c.inters.ReferenceVersion
+}
+
+func (c *ReferenceVersionClient) mutate(ctx context.Context, m *ReferenceVersionMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&ReferenceVersionCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&ReferenceVersionUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&ReferenceVersionUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&ReferenceVersionDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown ReferenceVersion mutation op: %q", m.Op())
 	}
 }
 
@@ -3230,15 +3371,15 @@ func (c *UnknownKindClient) mutate(ctx context.Context, m *UnknownKindMutation) 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		EventPrune, Limit, MergedKey, QueuedTask, Schedule, TaskAttempt, TaskEvent,
-		TaskItem, TaskLedger, TaskLimit, TaskMessage, TaskParent, TaskPlan,
-		TaskProcess, TaskQueue, TaskRate, TaskResult, TaskTarget,
+		EventPrune, Limit, MergedKey, QueuedTask, ReferenceVersion, Schedule,
+		TaskAttempt, TaskEvent, TaskItem, TaskLedger, TaskLimit, TaskMessage,
+		TaskParent, TaskPlan, TaskProcess, TaskQueue, TaskRate, TaskResult, TaskTarget,
 		UnknownKind []ent.Hook
 	}
 	inters struct {
-		EventPrune, Limit, MergedKey, QueuedTask, Schedule, TaskAttempt, TaskEvent,
-		TaskItem, TaskLedger, TaskLimit, TaskMessage, TaskParent, TaskPlan,
-		TaskProcess, TaskQueue, TaskRate, TaskResult, TaskTarget,
+		EventPrune, Limit, MergedKey, QueuedTask, ReferenceVersion, Schedule,
+		TaskAttempt, TaskEvent, TaskItem, TaskLedger, TaskLimit, TaskMessage,
+		TaskParent, TaskPlan, TaskProcess, TaskQueue, TaskRate, TaskResult, TaskTarget,
 		UnknownKind []ent.Interceptor
 	}
 )

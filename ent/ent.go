@@ -16,6 +16,7 @@ import (
 	"taskkit.dev/ent/limit"
 	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/queuedtask"
+	"taskkit.dev/ent/referenceversion"
 	"taskkit.dev/ent/schedule"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
@@ -91,25 +92,26 @@ var (
 func checkColumn(t, c string) error {
 	initCheck.Do(func() {
 		columnCheck = sql.NewColumnCheck(map[string]func(string) bool{
-			eventprune.Table:  eventprune.ValidColumn,
-			limit.Table:       limit.ValidColumn,
-			mergedkey.Table:   mergedkey.ValidColumn,
-			queuedtask.Table:  queuedtask.ValidColumn,
-			schedule.Table:    schedule.ValidColumn,
-			taskattempt.Table: taskattempt.ValidColumn,
-			taskevent.Table:   taskevent.ValidColumn,
-			taskitem.Table:    taskitem.ValidColumn,
-			taskledger.Table:  taskledger.ValidColumn,
-			tasklimit.Table:   tasklimit.ValidColumn,
-			taskmessage.Table: taskmessage.ValidColumn,
-			taskparent.Table:  taskparent.ValidColumn,
-			taskplan.Table:    taskplan.ValidColumn,
-			taskprocess.Table: taskprocess.ValidColumn,
-			taskqueue.Table:   taskqueue.ValidColumn,
-			taskrate.Table:    taskrate.ValidColumn,
-			taskresult.Table:  taskresult.ValidColumn,
-			tasktarget.Table:  tasktarget.ValidColumn,
-			unknownkind.Table: unknownkind.ValidColumn,
+			eventprune.Table:       eventprune.ValidColumn,
+			limit.Table:            limit.ValidColumn,
+			mergedkey.Table:        mergedkey.ValidColumn,
+			queuedtask.Table:       queuedtask.ValidColumn,
+			referenceversion.Table: referenceversion.ValidColumn,
+			schedule.Table:         schedule.ValidColumn,
+			taskattempt.Table:      taskattempt.ValidColumn,
+			taskevent.Table:        taskevent.ValidColumn,
+			taskitem.Table:         taskitem.ValidColumn,
+			taskledger.Table:       taskledger.ValidColumn,
+			tasklimit.Table:        tasklimit.ValidColumn,
+			taskmessage.Table:      taskmessage.ValidColumn,
+			taskparent.Table:       taskparent.ValidColumn,
+			taskplan.Table:         taskplan.ValidColumn,
+			taskprocess.Table:      taskprocess.ValidColumn,
+			taskqueue.Table:        taskqueue.ValidColumn,
+			taskrate.Table:         taskrate.ValidColumn,
+			taskresult.Table:       taskresult.ValidColumn,
+			tasktarget.Table:       tasktarget.ValidColumn,
+			unknownkind.Table:      unknownkind.ValidColumn,
 		})
 	})
 	return columnCheck(t, c)

@@ -18,6 +18,7 @@ import (
 	"taskkit.dev/ent/mergedkey"
 	"taskkit.dev/ent/predicate"
 	"taskkit.dev/ent/queuedtask"
+	"taskkit.dev/ent/referenceversion"
 	"taskkit.dev/ent/schedule"
 	"taskkit.dev/ent/taskattempt"
 	"taskkit.dev/ent/taskevent"
@@ -45,25 +46,26 @@ const (
 	OpUpdateOne = ent.OpUpdateOne
 
 	// Node types.
-	TypeEventPrune  = "EventPrune"
-	TypeLimit       = "Limit"
-	TypeMergedKey   = "MergedKey"
-	TypeQueuedTask  = "QueuedTask"
-	TypeSchedule    = "Schedule"
-	TypeTaskAttempt = "TaskAttempt"
-	TypeTaskEvent   = "TaskEvent"
-	TypeTaskItem    = "TaskItem"
-	TypeTaskLedger  = "TaskLedger"
-	TypeTaskLimit   = "TaskLimit"
-	TypeTaskMessage = "TaskMessage"
-	TypeTaskParent  = "TaskParent"
-	TypeTaskPlan    = "TaskPlan"
-	TypeTaskProcess = "TaskProcess"
-	TypeTaskQueue   = "TaskQueue"
-	TypeTaskRate    = "TaskRate"
-	TypeTaskResult  = "TaskResult"
-	TypeTaskTarget  = "TaskTarget"
-	TypeUnknownKind = "UnknownKind"
+	TypeEventPrune       = "EventPrune"
+	TypeLimit            = "Limit"
+	TypeMergedKey        = "MergedKey"
+	TypeQueuedTask       = "QueuedTask"
+	TypeReferenceVersion = "ReferenceVersion"
+	TypeSchedule         = "Schedule"
+	TypeTaskAttempt      = "TaskAttempt"
+	TypeTaskEvent        = "TaskEvent"
+	TypeTaskItem         = "TaskItem"
+	TypeTaskLedger       = "TaskLedger"
+	TypeTaskLimit        = "TaskLimit"
+	TypeTaskMessage      = "TaskMessage"
+	TypeTaskParent       = "TaskParent"
+	TypeTaskPlan         = "TaskPlan"
+	TypeTaskProcess      = "TaskProcess"
+	TypeTaskQueue        = "TaskQueue"
+	TypeTaskRate         = "TaskRate"
+	TypeTaskResult       = "TaskResult"
+	TypeTaskTarget       = "TaskTarget"
+	TypeUnknownKind      = "UnknownKind"
 )
 
 // EventPruneMutation represents an operation that mutates the EventPrune nodes in the graph.
@@ -1525,6 +1527,8 @@ type QueuedTaskMutation struct {
 	appendexecution_spec     json.RawMessage
 	reference                *string
 	delayed                  *bool
+	reference_version        *int64
+	addreference_version     *int64
 	unique_key               *string
 	idempotency_key          *string
 	parent_id                *uuid.UUID
@@ -3608,6 +3612,76 @@ func (m *QueuedTaskMutation) ResetDelayed() {
 	m.delayed = nil
 }
 
+// SetReferenceVersion sets the "reference_version" field.
+func (m *QueuedTaskMutation) SetReferenceVersion(i int64) {
+	m.reference_version = &i
+	m.addreference_version = nil
+}
+
+// ReferenceVersion returns the value of the "reference_version" field in the mutation.
+func (m *QueuedTaskMutation) ReferenceVersion() (r int64, exists bool) {
+	v := m.reference_version
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReferenceVersion returns the old "reference_version" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldReferenceVersion(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReferenceVersion is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReferenceVersion requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReferenceVersion: %w", err)
+	}
+	return oldValue.ReferenceVersion, nil
+}
+
+// AddReferenceVersion adds i to the "reference_version" field.
+func (m *QueuedTaskMutation) AddReferenceVersion(i int64) {
+	if m.addreference_version != nil {
+		*m.addreference_version += i
+	} else {
+		m.addreference_version = &i
+	}
+}
+
+// AddedReferenceVersion returns the value that was added to the "reference_version" field in this mutation.
+func (m *QueuedTaskMutation) AddedReferenceVersion() (r int64, exists bool) {
+	v := m.addreference_version
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearReferenceVersion clears the value of the "reference_version" field.
+func (m *QueuedTaskMutation) ClearReferenceVersion() {
+	m.reference_version = nil
+	m.addreference_version = nil
+	m.clearedFields[queuedtask.FieldReferenceVersion] = struct{}{}
+}
+
+// ReferenceVersionCleared returns if the "reference_version" field was cleared in this mutation.
+func (m *QueuedTaskMutation) ReferenceVersionCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldReferenceVersion]
+	return ok
+}
+
+// ResetReferenceVersion resets all changes to the "reference_version" field.
+func (m *QueuedTaskMutation) ResetReferenceVersion() {
+	m.reference_version = nil
+	m.addreference_version = nil
+	delete(m.clearedFields, queuedtask.FieldReferenceVersion)
+}
+
 // SetUniqueKey sets the "unique_key" field.
 func (m *QueuedTaskMutation) SetUniqueKey(s string) {
 	m.unique_key = &s
@@ -4362,7 +4436,7 @@ func (m *QueuedTaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *QueuedTaskMutation) Fields() []string {
-	fields := make([]string, 0, 47)
+	fields := make([]string, 0, 48)
 	if m.owner_id != nil {
 		fields = append(fields, queuedtask.FieldOwnerID)
 	}
@@ -4486,6 +4560,9 @@ func (m *QueuedTaskMutation) Fields() []string {
 	if m.delayed != nil {
 		fields = append(fields, queuedtask.FieldDelayed)
 	}
+	if m.reference_version != nil {
+		fields = append(fields, queuedtask.FieldReferenceVersion)
+	}
 	if m.unique_key != nil {
 		fields = append(fields, queuedtask.FieldUniqueKey)
 	}
@@ -4594,6 +4671,8 @@ func (m *QueuedTaskMutation) Field(name string) (ent.Value, bool) {
 		return m.Reference()
 	case queuedtask.FieldDelayed:
 		return m.Delayed()
+	case queuedtask.FieldReferenceVersion:
+		return m.ReferenceVersion()
 	case queuedtask.FieldUniqueKey:
 		return m.UniqueKey()
 	case queuedtask.FieldIdempotencyKey:
@@ -4697,6 +4776,8 @@ func (m *QueuedTaskMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldReference(ctx)
 	case queuedtask.FieldDelayed:
 		return m.OldDelayed(ctx)
+	case queuedtask.FieldReferenceVersion:
+		return m.OldReferenceVersion(ctx)
 	case queuedtask.FieldUniqueKey:
 		return m.OldUniqueKey(ctx)
 	case queuedtask.FieldIdempotencyKey:
@@ -5005,6 +5086,13 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetDelayed(v)
 		return nil
+	case queuedtask.FieldReferenceVersion:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReferenceVersion(v)
+		return nil
 	case queuedtask.FieldUniqueKey:
 		v, ok := value.(string)
 		if !ok {
@@ -5091,6 +5179,9 @@ func (m *QueuedTaskMutation) AddedFields() []string {
 	if m.addspec_revision != nil {
 		fields = append(fields, queuedtask.FieldSpecRevision)
 	}
+	if m.addreference_version != nil {
+		fields = append(fields, queuedtask.FieldReferenceVersion)
+	}
 	return fields
 }
 
@@ -5123,6 +5214,8 @@ func (m *QueuedTaskMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedItemsTotal()
 	case queuedtask.FieldSpecRevision:
 		return m.AddedSpecRevision()
+	case queuedtask.FieldReferenceVersion:
+		return m.AddedReferenceVersion()
 	}
 	return nil, false
 }
@@ -5216,6 +5309,13 @@ func (m *QueuedTaskMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddSpecRevision(v)
 		return nil
+	case queuedtask.FieldReferenceVersion:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddReferenceVersion(v)
+		return nil
 	}
 	return fmt.Errorf("unknown QueuedTask numeric field %s", name)
 }
@@ -5268,6 +5368,9 @@ func (m *QueuedTaskMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(queuedtask.FieldReference) {
 		fields = append(fields, queuedtask.FieldReference)
+	}
+	if m.FieldCleared(queuedtask.FieldReferenceVersion) {
+		fields = append(fields, queuedtask.FieldReferenceVersion)
 	}
 	if m.FieldCleared(queuedtask.FieldUniqueKey) {
 		fields = append(fields, queuedtask.FieldUniqueKey)
@@ -5345,6 +5448,9 @@ func (m *QueuedTaskMutation) ClearField(name string) error {
 		return nil
 	case queuedtask.FieldReference:
 		m.ClearReference()
+		return nil
+	case queuedtask.FieldReferenceVersion:
+		m.ClearReferenceVersion()
 		return nil
 	case queuedtask.FieldUniqueKey:
 		m.ClearUniqueKey()
@@ -5494,6 +5600,9 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 		return nil
 	case queuedtask.FieldDelayed:
 		m.ResetDelayed()
+		return nil
+	case queuedtask.FieldReferenceVersion:
+		m.ResetReferenceVersion()
 		return nil
 	case queuedtask.FieldUniqueKey:
 		m.ResetUniqueKey()
@@ -5777,6 +5886,613 @@ func (m *QueuedTaskMutation) ResetEdge(name string) error {
 	return fmt.Errorf("unknown QueuedTask edge %s", name)
 }
 
+// ReferenceVersionMutation represents an operation that mutates the ReferenceVersion nodes in the graph.
+type ReferenceVersionMutation struct {
+	config
+	op                       Op
+	typ                      string
+	id                       *uuid.UUID
+	execution_component_name *string
+	reference                *string
+	version                  *int64
+	addversion               *int64
+	unused                   *bool
+	checked_date             *time.Time
+	clearedFields            map[string]struct{}
+	done                     bool
+	oldValue                 func(context.Context) (*ReferenceVersion, error)
+	predicates               []predicate.ReferenceVersion
+}
+
+var _ ent.Mutation = (*ReferenceVersionMutation)(nil)
+
+// referenceversionOption allows management of the mutation configuration using functional options.
+type referenceversionOption func(*ReferenceVersionMutation)
+
+// newReferenceVersionMutation creates new mutation for the ReferenceVersion entity.
+func newReferenceVersionMutation(c config, op Op, opts ...referenceversionOption) *ReferenceVersionMutation {
+	m := &ReferenceVersionMutation{
+		config:        c,
+		op:            op,
+		typ:           TypeReferenceVersion,
+		clearedFields: make(map[string]struct{}),
+	}
+	for _, opt := range opts {
+		opt(m)
+	}
+	return m
+}
+
+// withReferenceVersionID sets the ID field of the mutation.
+func withReferenceVersionID(id uuid.UUID) referenceversionOption {
+	return func(m *ReferenceVersionMutation) {
+		var (
+			err   error
+			once  sync.Once
+			value *ReferenceVersion
+		)
+		m.oldValue = func(ctx context.Context) (*ReferenceVersion, error) {
+			once.Do(func() {
+				if m.done {
+					err = errors.New("querying old values post mutation is not allowed")
+				} else {
+					value, err = m.Client().ReferenceVersion.Get(ctx, id)
+				}
+			})
+			return value, err
+		}
+		m.id = &id
+	}
+}
+
+// withReferenceVersion sets the old ReferenceVersion of the mutation.
+func withReferenceVersion(node *ReferenceVersion) referenceversionOption {
+	return func(m *ReferenceVersionMutation) {
+		m.oldValue = func(context.Context) (*ReferenceVersion, error) {
+			return node, nil
+		}
+		m.id = &node.ID
+	}
+}
+
+// Client returns a new `ent.Client` from the mutation. If the mutation was
+// executed in a transaction (ent.Tx), a transactional client is returned.
+func (m ReferenceVersionMutation) Client() *Client {
+	client := &Client{config: m.config}
+	client.init()
+	return client
+}
+
+// Tx returns an `ent.Tx` for mutations that were executed in transactions;
+// it returns an error otherwise.
+func (m ReferenceVersionMutation) Tx() (*Tx, error) {
+	if _, ok := m.driver.(*txDriver); !ok {
+		return nil, errors.New("ent: mutation is not running in a transaction")
+	}
+	tx := &Tx{config: m.config}
+	tx.init()
+	return tx, nil
+}
+
+// SetID sets the value of the id field. Note that this
+// operation is only accepted on creation of ReferenceVersion entities.
+func (m *ReferenceVersionMutation) SetID(id uuid.UUID) {
+	m.id = &id
+}
+
+// ID returns the ID value in the mutation. Note that the ID is only available
+// if it was provided to the builder or after it was returned from the database.
+func (m *ReferenceVersionMutation) ID() (id uuid.UUID, exists bool) {
+	if m.id == nil {
+		return
+	}
+	return *m.id, true
+}
+
+// IDs queries the database and returns the entity ids that match the mutation's predicate.
+// That means, if the mutation is applied within a transaction with an isolation level such
+// as sql.LevelSerializable, the returned ids match the ids of the rows that will be updated
+// or updated by the mutation.
+func (m *ReferenceVersionMutation) IDs(ctx context.Context) ([]uuid.UUID, error) {
+	switch {
+	case m.op.Is(OpUpdateOne | OpDeleteOne):
+		id, exists := m.ID()
+		if exists {
+			return []uuid.UUID{id}, nil
+		}
+		fallthrough
+	case m.op.Is(OpUpdate | OpDelete):
+		return m.Client().ReferenceVersion.Query().Where(m.predicates...).IDs(ctx)
+	default:
+		return nil, fmt.Errorf("IDs is not allowed on %s operations", m.op)
+	}
+}
+
+// SetExecutionComponentName sets the "execution_component_name" field.
+func (m *ReferenceVersionMutation) SetExecutionComponentName(s string) {
+	m.execution_component_name = &s
+}
+
+// ExecutionComponentName returns the value of the "execution_component_name" field in the mutation.
+func (m *ReferenceVersionMutation) ExecutionComponentName() (r string, exists bool) {
+	v := m.execution_component_name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExecutionComponentName returns the old "execution_component_name" field's value of the ReferenceVersion entity.
+// If the ReferenceVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ReferenceVersionMutation) OldExecutionComponentName(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExecutionComponentName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExecutionComponentName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExecutionComponentName: %w", err)
+	}
+	return oldValue.ExecutionComponentName, nil
+}
+
+// ResetExecutionComponentName resets all changes to the "execution_component_name" field.
+func (m *ReferenceVersionMutation) ResetExecutionComponentName() {
+	m.execution_component_name = nil
+}
+
+// SetReference sets the "reference" field.
+func (m *ReferenceVersionMutation) SetReference(s string) {
+	m.reference = &s
+}
+
+// Reference returns the value of the "reference" field in the mutation.
+func (m *ReferenceVersionMutation) Reference() (r string, exists bool) {
+	v := m.reference
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReference returns the old "reference" field's value of the ReferenceVersion entity.
+// If the ReferenceVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ReferenceVersionMutation) OldReference(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReference is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReference requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReference: %w", err)
+	}
+	return oldValue.Reference, nil
+}
+
+// ResetReference resets all changes to the "reference" field.
+func (m *ReferenceVersionMutation) ResetReference() {
+	m.reference = nil
+}
+
+// SetVersion sets the "version" field.
+func (m *ReferenceVersionMutation) SetVersion(i int64) {
+	m.version = &i
+	m.addversion = nil
+}
+
+// Version returns the value of the "version" field in the mutation.
+func (m *ReferenceVersionMutation) Version() (r int64, exists bool) {
+	v := m.version
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldVersion returns the old "version" field's value of the ReferenceVersion entity.
+// If the ReferenceVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ReferenceVersionMutation) OldVersion(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldVersion is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldVersion requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldVersion: %w", err)
+	}
+	return oldValue.Version, nil
+}
+
+// AddVersion adds i to the "version" field.
+func (m *ReferenceVersionMutation) AddVersion(i int64) {
+	if m.addversion != nil {
+		*m.addversion += i
+	} else {
+		m.addversion = &i
+	}
+}
+
+// AddedVersion returns the value that was added to the "version" field in this mutation.
+func (m *ReferenceVersionMutation) AddedVersion() (r int64, exists bool) {
+	v := m.addversion
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearVersion clears the value of the "version" field.
+func (m *ReferenceVersionMutation) ClearVersion() {
+	m.version = nil
+	m.addversion = nil
+	m.clearedFields[referenceversion.FieldVersion] = struct{}{}
+}
+
+// VersionCleared returns if the "version" field was cleared in this mutation.
+func (m *ReferenceVersionMutation) VersionCleared() bool {
+	_, ok := m.clearedFields[referenceversion.FieldVersion]
+	return ok
+}
+
+// ResetVersion resets all changes to the "version" field.
+func (m *ReferenceVersionMutation) ResetVersion() {
+	m.version = nil
+	m.addversion = nil
+	delete(m.clearedFields, referenceversion.FieldVersion)
+}
+
+// SetUnused sets the "unused" field.
+func (m *ReferenceVersionMutation) SetUnused(b bool) {
+	m.unused = &b
+}
+
+// Unused returns the value of the "unused" field in the mutation.
+func (m *ReferenceVersionMutation) Unused() (r bool, exists bool) {
+	v := m.unused
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldUnused returns the old "unused" field's value of the ReferenceVersion entity.
+// If the ReferenceVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ReferenceVersionMutation) OldUnused(ctx context.Context) (v bool, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldUnused is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldUnused requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldUnused: %w", err)
+	}
+	return oldValue.Unused, nil
+}
+
+// ResetUnused resets all changes to the "unused" field.
+func (m *ReferenceVersionMutation) ResetUnused() {
+	m.unused = nil
+}
+
+// SetCheckedDate sets the "checked_date" field.
+func (m *ReferenceVersionMutation) SetCheckedDate(t time.Time) {
+	m.checked_date = &t
+}
+
+// CheckedDate returns the value of the "checked_date" field in the mutation.
+func (m *ReferenceVersionMutation) CheckedDate() (r time.Time, exists bool) {
+	v := m.checked_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldCheckedDate returns the old "checked_date" field's value of the ReferenceVersion entity.
+// If the ReferenceVersion object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ReferenceVersionMutation) OldCheckedDate(ctx context.Context) (v time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldCheckedDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldCheckedDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldCheckedDate: %w", err)
+	}
+	return oldValue.CheckedDate, nil
+}
+
+// ResetCheckedDate resets all changes to the "checked_date" field.
+func (m *ReferenceVersionMutation) ResetCheckedDate() {
+	m.checked_date = nil
+}
+
+// Where appends a list predicates to the ReferenceVersionMutation builder.
+func (m *ReferenceVersionMutation) Where(ps ...predicate.ReferenceVersion) {
+	m.predicates = append(m.predicates, ps...)
+}
+
+// WhereP appends storage-level predicates to the ReferenceVersionMutation builder. Using this method,
+// users can use type-assertion to append predicates that do not depend on any generated package.
+func (m *ReferenceVersionMutation) WhereP(ps ...func(*sql.Selector)) {
+	p := make([]predicate.ReferenceVersion, len(ps))
+	for i := range ps {
+		p[i] = ps[i]
+	}
+	m.Where(p...)
+}
+
+// Op returns the operation name.
+func (m *ReferenceVersionMutation) Op() Op {
+	return m.op
+}
+
+// SetOp allows setting the mutation operation.
+func (m *ReferenceVersionMutation) SetOp(op Op) {
+	m.op = op
+}
+
+// Type returns the node type of this mutation (ReferenceVersion).
+func (m *ReferenceVersionMutation) Type() string {
+	return m.typ
+}
+
+// Fields returns all fields that were changed during this mutation. Note that in
+// order to get all numeric fields that were incremented/decremented, call
+// AddedFields().
+func (m *ReferenceVersionMutation) Fields() []string {
+	fields := make([]string, 0, 5)
+	if m.execution_component_name != nil {
+		fields = append(fields, referenceversion.FieldExecutionComponentName)
+	}
+	if m.reference != nil {
+		fields = append(fields, referenceversion.FieldReference)
+	}
+	if m.version != nil {
+		fields = append(fields, referenceversion.FieldVersion)
+	}
+	if m.unused != nil {
+		fields = append(fields, referenceversion.FieldUnused)
+	}
+	if m.checked_date != nil {
+		fields = append(fields, referenceversion.FieldCheckedDate)
+	}
+	return fields
+}
+
+// Field returns the value of a field with the given name. The second boolean
+// return value indicates that this field was not set, or was not defined in the
+// schema.
+func (m *ReferenceVersionMutation) Field(name string) (ent.Value, bool) {
+	switch name {
+	case referenceversion.FieldExecutionComponentName:
+		return m.ExecutionComponentName()
+	case referenceversion.FieldReference:
+		return m.Reference()
+	case referenceversion.FieldVersion:
+		return m.Version()
+	case referenceversion.FieldUnused:
+		return m.Unused()
+	case referenceversion.FieldCheckedDate:
+		return m.CheckedDate()
+	}
+	return nil, false
+}
+
+// OldField returns the old value of the field from the database. An error is
+// returned if the mutation operation is not UpdateOne, or the query to the
+// database failed.
+func (m *ReferenceVersionMutation) OldField(ctx context.Context, name string) (ent.Value, error) {
+	switch name {
+	case referenceversion.FieldExecutionComponentName:
+		return m.OldExecutionComponentName(ctx)
+	case referenceversion.FieldReference:
+		return m.OldReference(ctx)
+	case referenceversion.FieldVersion:
+		return m.OldVersion(ctx)
+	case referenceversion.FieldUnused:
+		return m.OldUnused(ctx)
+	case referenceversion.FieldCheckedDate:
+		return m.OldCheckedDate(ctx)
+	}
+	return nil, fmt.Errorf("unknown ReferenceVersion field %s", name)
+}
+
+// SetField sets the value of a field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ReferenceVersionMutation) SetField(name string, value ent.Value) error {
+	switch name {
+	case referenceversion.FieldExecutionComponentName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExecutionComponentName(v)
+		return nil
+	case referenceversion.FieldReference:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReference(v)
+		return nil
+	case referenceversion.FieldVersion:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetVersion(v)
+		return nil
+	case referenceversion.FieldUnused:
+		v, ok := value.(bool)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetUnused(v)
+		return nil
+	case referenceversion.FieldCheckedDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetCheckedDate(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ReferenceVersion field %s", name)
+}
+
+// AddedFields returns all numeric fields that were incremented/decremented during
+// this mutation.
+func (m *ReferenceVersionMutation) AddedFields() []string {
+	var fields []string
+	if m.addversion != nil {
+		fields = append(fields, referenceversion.FieldVersion)
+	}
+	return fields
+}
+
+// AddedField returns the numeric value that was incremented/decremented on a field
+// with the given name. The second boolean return value indicates that this field
+// was not set, or was not defined in the schema.
+func (m *ReferenceVersionMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case referenceversion.FieldVersion:
+		return m.AddedVersion()
+	}
+	return nil, false
+}
+
+// AddField adds the value to the field with the given name. It returns an error if
+// the field is not defined in the schema, or if the type mismatched the field
+// type.
+func (m *ReferenceVersionMutation) AddField(name string, value ent.Value) error {
+	switch name {
+	case referenceversion.FieldVersion:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddVersion(v)
+		return nil
+	}
+	return fmt.Errorf("unknown ReferenceVersion numeric field %s", name)
+}
+
+// ClearedFields returns all nullable fields that were cleared during this
+// mutation.
+func (m *ReferenceVersionMutation) ClearedFields() []string {
+	var fields []string
+	if m.FieldCleared(referenceversion.FieldVersion) {
+		fields = append(fields, referenceversion.FieldVersion)
+	}
+	return fields
+}
+
+// FieldCleared returns a boolean indicating if a field with the given name was
+// cleared in this mutation.
+func (m *ReferenceVersionMutation) FieldCleared(name string) bool {
+	_, ok := m.clearedFields[name]
+	return ok
+}
+
+// ClearField clears the value of the field with the given name. It returns an
+// error if the field is not defined in the schema.
+func (m *ReferenceVersionMutation) ClearField(name string) error {
+	switch name {
+	case referenceversion.FieldVersion:
+		m.ClearVersion()
+		return nil
+	}
+	return fmt.Errorf("unknown ReferenceVersion nullable field %s", name)
+}
+
+// ResetField resets all changes in the mutation for the field with the given name.
+// It returns an error if the field is not defined in the schema.
+func (m *ReferenceVersionMutation) ResetField(name string) error {
+	switch name {
+	case referenceversion.FieldExecutionComponentName:
+		m.ResetExecutionComponentName()
+		return nil
+	case referenceversion.FieldReference:
+		m.ResetReference()
+		return nil
+	case referenceversion.FieldVersion:
+		m.ResetVersion()
+		return nil
+	case referenceversion.FieldUnused:
+		m.ResetUnused()
+		return nil
+	case referenceversion.FieldCheckedDate:
+		m.ResetCheckedDate()
+		return nil
+	}
+	return fmt.Errorf("unknown ReferenceVersion field %s", name)
+}
+
+// AddedEdges returns all edge names that were set/added in this mutation.
+func (m *ReferenceVersionMutation) AddedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// AddedIDs returns all IDs (to other nodes) that were added for the given edge
+// name in this mutation.
+func (m *ReferenceVersionMutation) AddedIDs(name string) []ent.Value {
+	return nil
+}
+
+// RemovedEdges returns all edge names that were removed in this mutation.
+func (m *ReferenceVersionMutation) RemovedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// RemovedIDs returns all IDs (to other nodes) that were removed for the edge with
+// the given name in this mutation.
+func (m *ReferenceVersionMutation) RemovedIDs(name string) []ent.Value {
+	return nil
+}
+
+// ClearedEdges returns all edge names that were cleared in this mutation.
+func (m *ReferenceVersionMutation) ClearedEdges() []string {
+	edges := make([]string, 0, 0)
+	return edges
+}
+
+// EdgeCleared returns a boolean which indicates if the edge with the given name
+// was cleared in this mutation.
+func (m *ReferenceVersionMutation) EdgeCleared(name string) bool {
+	return false
+}
+
+// ClearEdge clears the value of the edge with the given name. It returns an error
+// if that edge is not defined in the schema.
+func (m *ReferenceVersionMutation) ClearEdge(name string) error {
+	return fmt.Errorf("unknown ReferenceVersion unique edge %s", name)
+}
+
+// ResetEdge resets all changes to the edge with the given name in this mutation.
+// It returns an error if the edge is not defined in the schema.
+func (m *ReferenceVersionMutation) ResetEdge(name string) error {
+	return fmt.Errorf("unknown ReferenceVersion edge %s", name)
+}
+
 // ScheduleMutation represents an operation that mutates the Schedule nodes in the graph.
 type ScheduleMutation struct {
 	config
@@ -5804,11 +6520,15 @@ type ScheduleMutation struct {
 	owner_id                 *uuid.UUID
 	run_as_id                *uuid.UUID
 	misfire                  *string
+	overlap                  *string
+	task_options             *string
 	paused                   *bool
 	paused_by                *uuid.UUID
 	paused_reason            *string
 	next_date                *time.Time
 	next_wall                *string
+	overdue                  *string
+	buffered_wall            *string
 	due_date                 *time.Time
 	triggered                *bool
 	triggered_by             *uuid.UUID
@@ -5818,6 +6538,9 @@ type ScheduleMutation struct {
 	last_task_id             *uuid.UUID
 	last_error               *string
 	last_error_date          *time.Time
+	replaced                 *string
+	alternations             *int
+	addalternations          *int
 	clearedFields            map[string]struct{}
 	done                     bool
 	oldValue                 func(context.Context) (*Schedule, error)
@@ -6628,6 +7351,91 @@ func (m *ScheduleMutation) ResetMisfire() {
 	m.misfire = nil
 }
 
+// SetOverlap sets the "overlap" field.
+func (m *ScheduleMutation) SetOverlap(s string) {
+	m.overlap = &s
+}
+
+// Overlap returns the value of the "overlap" field in the mutation.
+func (m *ScheduleMutation) Overlap() (r string, exists bool) {
+	v := m.overlap
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOverlap returns the old "overlap" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldOverlap(ctx context.Context) (v string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOverlap is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOverlap requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOverlap: %w", err)
+	}
+	return oldValue.Overlap, nil
+}
+
+// ResetOverlap resets all changes to the "overlap" field.
+func (m *ScheduleMutation) ResetOverlap() {
+	m.overlap = nil
+}
+
+// SetTaskOptions sets the "task_options" field.
+func (m *ScheduleMutation) SetTaskOptions(s string) {
+	m.task_options = &s
+}
+
+// TaskOptions returns the value of the "task_options" field in the mutation.
+func (m *ScheduleMutation) TaskOptions() (r string, exists bool) {
+	v := m.task_options
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldTaskOptions returns the old "task_options" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldTaskOptions(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldTaskOptions is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldTaskOptions requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldTaskOptions: %w", err)
+	}
+	return oldValue.TaskOptions, nil
+}
+
+// ClearTaskOptions clears the value of the "task_options" field.
+func (m *ScheduleMutation) ClearTaskOptions() {
+	m.task_options = nil
+	m.clearedFields[schedule.FieldTaskOptions] = struct{}{}
+}
+
+// TaskOptionsCleared returns if the "task_options" field was cleared in this mutation.
+func (m *ScheduleMutation) TaskOptionsCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldTaskOptions]
+	return ok
+}
+
+// ResetTaskOptions resets all changes to the "task_options" field.
+func (m *ScheduleMutation) ResetTaskOptions() {
+	m.task_options = nil
+	delete(m.clearedFields, schedule.FieldTaskOptions)
+}
+
 // SetPaused sets the "paused" field.
 func (m *ScheduleMutation) SetPaused(b bool) {
 	m.paused = &b
@@ -6858,6 +7666,104 @@ func (m *ScheduleMutation) NextWallCleared() bool {
 func (m *ScheduleMutation) ResetNextWall() {
 	m.next_wall = nil
 	delete(m.clearedFields, schedule.FieldNextWall)
+}
+
+// SetOverdue sets the "overdue" field.
+func (m *ScheduleMutation) SetOverdue(s string) {
+	m.overdue = &s
+}
+
+// Overdue returns the value of the "overdue" field in the mutation.
+func (m *ScheduleMutation) Overdue() (r string, exists bool) {
+	v := m.overdue
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldOverdue returns the old "overdue" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldOverdue(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldOverdue is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldOverdue requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldOverdue: %w", err)
+	}
+	return oldValue.Overdue, nil
+}
+
+// ClearOverdue clears the value of the "overdue" field.
+func (m *ScheduleMutation) ClearOverdue() {
+	m.overdue = nil
+	m.clearedFields[schedule.FieldOverdue] = struct{}{}
+}
+
+// OverdueCleared returns if the "overdue" field was cleared in this mutation.
+func (m *ScheduleMutation) OverdueCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldOverdue]
+	return ok
+}
+
+// ResetOverdue resets all changes to the "overdue" field.
+func (m *ScheduleMutation) ResetOverdue() {
+	m.overdue = nil
+	delete(m.clearedFields, schedule.FieldOverdue)
+}
+
+// SetBufferedWall sets the "buffered_wall" field.
+func (m *ScheduleMutation) SetBufferedWall(s string) {
+	m.buffered_wall = &s
+}
+
+// BufferedWall returns the value of the "buffered_wall" field in the mutation.
+func (m *ScheduleMutation) BufferedWall() (r string, exists bool) {
+	v := m.buffered_wall
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBufferedWall returns the old "buffered_wall" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldBufferedWall(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBufferedWall is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBufferedWall requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBufferedWall: %w", err)
+	}
+	return oldValue.BufferedWall, nil
+}
+
+// ClearBufferedWall clears the value of the "buffered_wall" field.
+func (m *ScheduleMutation) ClearBufferedWall() {
+	m.buffered_wall = nil
+	m.clearedFields[schedule.FieldBufferedWall] = struct{}{}
+}
+
+// BufferedWallCleared returns if the "buffered_wall" field was cleared in this mutation.
+func (m *ScheduleMutation) BufferedWallCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldBufferedWall]
+	return ok
+}
+
+// ResetBufferedWall resets all changes to the "buffered_wall" field.
+func (m *ScheduleMutation) ResetBufferedWall() {
+	m.buffered_wall = nil
+	delete(m.clearedFields, schedule.FieldBufferedWall)
 }
 
 // SetDueDate sets the "due_date" field.
@@ -7288,6 +8194,111 @@ func (m *ScheduleMutation) ResetLastErrorDate() {
 	delete(m.clearedFields, schedule.FieldLastErrorDate)
 }
 
+// SetReplaced sets the "replaced" field.
+func (m *ScheduleMutation) SetReplaced(s string) {
+	m.replaced = &s
+}
+
+// Replaced returns the value of the "replaced" field in the mutation.
+func (m *ScheduleMutation) Replaced() (r string, exists bool) {
+	v := m.replaced
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReplaced returns the old "replaced" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldReplaced(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReplaced is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReplaced requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReplaced: %w", err)
+	}
+	return oldValue.Replaced, nil
+}
+
+// ClearReplaced clears the value of the "replaced" field.
+func (m *ScheduleMutation) ClearReplaced() {
+	m.replaced = nil
+	m.clearedFields[schedule.FieldReplaced] = struct{}{}
+}
+
+// ReplacedCleared returns if the "replaced" field was cleared in this mutation.
+func (m *ScheduleMutation) ReplacedCleared() bool {
+	_, ok := m.clearedFields[schedule.FieldReplaced]
+	return ok
+}
+
+// ResetReplaced resets all changes to the "replaced" field.
+func (m *ScheduleMutation) ResetReplaced() {
+	m.replaced = nil
+	delete(m.clearedFields, schedule.FieldReplaced)
+}
+
+// SetAlternations sets the "alternations" field.
+func (m *ScheduleMutation) SetAlternations(i int) {
+	m.alternations = &i
+	m.addalternations = nil
+}
+
+// Alternations returns the value of the "alternations" field in the mutation.
+func (m *ScheduleMutation) Alternations() (r int, exists bool) {
+	v := m.alternations
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldAlternations returns the old "alternations" field's value of the Schedule entity.
+// If the Schedule object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *ScheduleMutation) OldAlternations(ctx context.Context) (v int, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldAlternations is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldAlternations requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldAlternations: %w", err)
+	}
+	return oldValue.Alternations, nil
+}
+
+// AddAlternations adds i to the "alternations" field.
+func (m *ScheduleMutation) AddAlternations(i int) {
+	if m.addalternations != nil {
+		*m.addalternations += i
+	} else {
+		m.addalternations = &i
+	}
+}
+
+// AddedAlternations returns the value that was added to the "alternations" field in this mutation.
+func (m *ScheduleMutation) AddedAlternations() (r int, exists bool) {
+	v := m.addalternations
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetAlternations resets all changes to the "alternations" field.
+func (m *ScheduleMutation) ResetAlternations() {
+	m.alternations = nil
+	m.addalternations = nil
+}
+
 // Where appends a list predicates to the ScheduleMutation builder.
 func (m *ScheduleMutation) Where(ps ...predicate.Schedule) {
 	m.predicates = append(m.predicates, ps...)
@@ -7322,7 +8333,7 @@ func (m *ScheduleMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *ScheduleMutation) Fields() []string {
-	fields := make([]string, 0, 31)
+	fields := make([]string, 0, 37)
 	if m.created_by != nil {
 		fields = append(fields, schedule.FieldCreatedBy)
 	}
@@ -7374,6 +8385,12 @@ func (m *ScheduleMutation) Fields() []string {
 	if m.misfire != nil {
 		fields = append(fields, schedule.FieldMisfire)
 	}
+	if m.overlap != nil {
+		fields = append(fields, schedule.FieldOverlap)
+	}
+	if m.task_options != nil {
+		fields = append(fields, schedule.FieldTaskOptions)
+	}
 	if m.paused != nil {
 		fields = append(fields, schedule.FieldPaused)
 	}
@@ -7388,6 +8405,12 @@ func (m *ScheduleMutation) Fields() []string {
 	}
 	if m.next_wall != nil {
 		fields = append(fields, schedule.FieldNextWall)
+	}
+	if m.overdue != nil {
+		fields = append(fields, schedule.FieldOverdue)
+	}
+	if m.buffered_wall != nil {
+		fields = append(fields, schedule.FieldBufferedWall)
 	}
 	if m.due_date != nil {
 		fields = append(fields, schedule.FieldDueDate)
@@ -7415,6 +8438,12 @@ func (m *ScheduleMutation) Fields() []string {
 	}
 	if m.last_error_date != nil {
 		fields = append(fields, schedule.FieldLastErrorDate)
+	}
+	if m.replaced != nil {
+		fields = append(fields, schedule.FieldReplaced)
+	}
+	if m.alternations != nil {
+		fields = append(fields, schedule.FieldAlternations)
 	}
 	return fields
 }
@@ -7458,6 +8487,10 @@ func (m *ScheduleMutation) Field(name string) (ent.Value, bool) {
 		return m.RunAsID()
 	case schedule.FieldMisfire:
 		return m.Misfire()
+	case schedule.FieldOverlap:
+		return m.Overlap()
+	case schedule.FieldTaskOptions:
+		return m.TaskOptions()
 	case schedule.FieldPaused:
 		return m.Paused()
 	case schedule.FieldPausedBy:
@@ -7468,6 +8501,10 @@ func (m *ScheduleMutation) Field(name string) (ent.Value, bool) {
 		return m.NextDate()
 	case schedule.FieldNextWall:
 		return m.NextWall()
+	case schedule.FieldOverdue:
+		return m.Overdue()
+	case schedule.FieldBufferedWall:
+		return m.BufferedWall()
 	case schedule.FieldDueDate:
 		return m.DueDate()
 	case schedule.FieldTriggered:
@@ -7486,6 +8523,10 @@ func (m *ScheduleMutation) Field(name string) (ent.Value, bool) {
 		return m.LastError()
 	case schedule.FieldLastErrorDate:
 		return m.LastErrorDate()
+	case schedule.FieldReplaced:
+		return m.Replaced()
+	case schedule.FieldAlternations:
+		return m.Alternations()
 	}
 	return nil, false
 }
@@ -7529,6 +8570,10 @@ func (m *ScheduleMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldRunAsID(ctx)
 	case schedule.FieldMisfire:
 		return m.OldMisfire(ctx)
+	case schedule.FieldOverlap:
+		return m.OldOverlap(ctx)
+	case schedule.FieldTaskOptions:
+		return m.OldTaskOptions(ctx)
 	case schedule.FieldPaused:
 		return m.OldPaused(ctx)
 	case schedule.FieldPausedBy:
@@ -7539,6 +8584,10 @@ func (m *ScheduleMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldNextDate(ctx)
 	case schedule.FieldNextWall:
 		return m.OldNextWall(ctx)
+	case schedule.FieldOverdue:
+		return m.OldOverdue(ctx)
+	case schedule.FieldBufferedWall:
+		return m.OldBufferedWall(ctx)
 	case schedule.FieldDueDate:
 		return m.OldDueDate(ctx)
 	case schedule.FieldTriggered:
@@ -7557,6 +8606,10 @@ func (m *ScheduleMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldLastError(ctx)
 	case schedule.FieldLastErrorDate:
 		return m.OldLastErrorDate(ctx)
+	case schedule.FieldReplaced:
+		return m.OldReplaced(ctx)
+	case schedule.FieldAlternations:
+		return m.OldAlternations(ctx)
 	}
 	return nil, fmt.Errorf("unknown Schedule field %s", name)
 }
@@ -7685,6 +8738,20 @@ func (m *ScheduleMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetMisfire(v)
 		return nil
+	case schedule.FieldOverlap:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOverlap(v)
+		return nil
+	case schedule.FieldTaskOptions:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetTaskOptions(v)
+		return nil
 	case schedule.FieldPaused:
 		v, ok := value.(bool)
 		if !ok {
@@ -7719,6 +8786,20 @@ func (m *ScheduleMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetNextWall(v)
+		return nil
+	case schedule.FieldOverdue:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetOverdue(v)
+		return nil
+	case schedule.FieldBufferedWall:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBufferedWall(v)
 		return nil
 	case schedule.FieldDueDate:
 		v, ok := value.(time.Time)
@@ -7783,6 +8864,20 @@ func (m *ScheduleMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetLastErrorDate(v)
 		return nil
+	case schedule.FieldReplaced:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReplaced(v)
+		return nil
+	case schedule.FieldAlternations:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetAlternations(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Schedule field %s", name)
 }
@@ -7800,6 +8895,9 @@ func (m *ScheduleMutation) AddedFields() []string {
 	if m.addpriority != nil {
 		fields = append(fields, schedule.FieldPriority)
 	}
+	if m.addalternations != nil {
+		fields = append(fields, schedule.FieldAlternations)
+	}
 	return fields
 }
 
@@ -7814,6 +8912,8 @@ func (m *ScheduleMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedCodecRevision()
 	case schedule.FieldPriority:
 		return m.AddedPriority()
+	case schedule.FieldAlternations:
+		return m.AddedAlternations()
 	}
 	return nil, false
 }
@@ -7844,6 +8944,13 @@ func (m *ScheduleMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddPriority(v)
 		return nil
+	case schedule.FieldAlternations:
+		v, ok := value.(int)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddAlternations(v)
+		return nil
 	}
 	return fmt.Errorf("unknown Schedule numeric field %s", name)
 }
@@ -7854,6 +8961,9 @@ func (m *ScheduleMutation) ClearedFields() []string {
 	var fields []string
 	if m.FieldCleared(schedule.FieldSecrets) {
 		fields = append(fields, schedule.FieldSecrets)
+	}
+	if m.FieldCleared(schedule.FieldTaskOptions) {
+		fields = append(fields, schedule.FieldTaskOptions)
 	}
 	if m.FieldCleared(schedule.FieldPausedBy) {
 		fields = append(fields, schedule.FieldPausedBy)
@@ -7866,6 +8976,12 @@ func (m *ScheduleMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(schedule.FieldNextWall) {
 		fields = append(fields, schedule.FieldNextWall)
+	}
+	if m.FieldCleared(schedule.FieldOverdue) {
+		fields = append(fields, schedule.FieldOverdue)
+	}
+	if m.FieldCleared(schedule.FieldBufferedWall) {
+		fields = append(fields, schedule.FieldBufferedWall)
 	}
 	if m.FieldCleared(schedule.FieldDueDate) {
 		fields = append(fields, schedule.FieldDueDate)
@@ -7891,6 +9007,9 @@ func (m *ScheduleMutation) ClearedFields() []string {
 	if m.FieldCleared(schedule.FieldLastErrorDate) {
 		fields = append(fields, schedule.FieldLastErrorDate)
 	}
+	if m.FieldCleared(schedule.FieldReplaced) {
+		fields = append(fields, schedule.FieldReplaced)
+	}
 	return fields
 }
 
@@ -7908,6 +9027,9 @@ func (m *ScheduleMutation) ClearField(name string) error {
 	case schedule.FieldSecrets:
 		m.ClearSecrets()
 		return nil
+	case schedule.FieldTaskOptions:
+		m.ClearTaskOptions()
+		return nil
 	case schedule.FieldPausedBy:
 		m.ClearPausedBy()
 		return nil
@@ -7919,6 +9041,12 @@ func (m *ScheduleMutation) ClearField(name string) error {
 		return nil
 	case schedule.FieldNextWall:
 		m.ClearNextWall()
+		return nil
+	case schedule.FieldOverdue:
+		m.ClearOverdue()
+		return nil
+	case schedule.FieldBufferedWall:
+		m.ClearBufferedWall()
 		return nil
 	case schedule.FieldDueDate:
 		m.ClearDueDate()
@@ -7943,6 +9071,9 @@ func (m *ScheduleMutation) ClearField(name string) error {
 		return nil
 	case schedule.FieldLastErrorDate:
 		m.ClearLastErrorDate()
+		return nil
+	case schedule.FieldReplaced:
+		m.ClearReplaced()
 		return nil
 	}
 	return fmt.Errorf("unknown Schedule nullable field %s", name)
@@ -8003,6 +9134,12 @@ func (m *ScheduleMutation) ResetField(name string) error {
 	case schedule.FieldMisfire:
 		m.ResetMisfire()
 		return nil
+	case schedule.FieldOverlap:
+		m.ResetOverlap()
+		return nil
+	case schedule.FieldTaskOptions:
+		m.ResetTaskOptions()
+		return nil
 	case schedule.FieldPaused:
 		m.ResetPaused()
 		return nil
@@ -8017,6 +9154,12 @@ func (m *ScheduleMutation) ResetField(name string) error {
 		return nil
 	case schedule.FieldNextWall:
 		m.ResetNextWall()
+		return nil
+	case schedule.FieldOverdue:
+		m.ResetOverdue()
+		return nil
+	case schedule.FieldBufferedWall:
+		m.ResetBufferedWall()
 		return nil
 	case schedule.FieldDueDate:
 		m.ResetDueDate()
@@ -8044,6 +9187,12 @@ func (m *ScheduleMutation) ResetField(name string) error {
 		return nil
 	case schedule.FieldLastErrorDate:
 		m.ResetLastErrorDate()
+		return nil
+	case schedule.FieldReplaced:
+		m.ResetReplaced()
+		return nil
+	case schedule.FieldAlternations:
+		m.ResetAlternations()
 		return nil
 	}
 	return fmt.Errorf("unknown Schedule field %s", name)
@@ -9029,6 +10178,9 @@ type TaskEventMutation struct {
 	actor         *uuid.UUID
 	reason        *string
 	was           *string
+	setting       *string
+	name          *string
+	became        *string
 	clearedFields map[string]struct{}
 	done          bool
 	oldValue      func(context.Context) (*TaskEvent, error)
@@ -9381,6 +10533,153 @@ func (m *TaskEventMutation) ResetWas() {
 	m.was = nil
 }
 
+// SetSetting sets the "setting" field.
+func (m *TaskEventMutation) SetSetting(s string) {
+	m.setting = &s
+}
+
+// Setting returns the value of the "setting" field in the mutation.
+func (m *TaskEventMutation) Setting() (r string, exists bool) {
+	v := m.setting
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSetting returns the old "setting" field's value of the TaskEvent entity.
+// If the TaskEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskEventMutation) OldSetting(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSetting is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSetting requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSetting: %w", err)
+	}
+	return oldValue.Setting, nil
+}
+
+// ClearSetting clears the value of the "setting" field.
+func (m *TaskEventMutation) ClearSetting() {
+	m.setting = nil
+	m.clearedFields[taskevent.FieldSetting] = struct{}{}
+}
+
+// SettingCleared returns if the "setting" field was cleared in this mutation.
+func (m *TaskEventMutation) SettingCleared() bool {
+	_, ok := m.clearedFields[taskevent.FieldSetting]
+	return ok
+}
+
+// ResetSetting resets all changes to the "setting" field.
+func (m *TaskEventMutation) ResetSetting() {
+	m.setting = nil
+	delete(m.clearedFields, taskevent.FieldSetting)
+}
+
+// SetName sets the "name" field.
+func (m *TaskEventMutation) SetName(s string) {
+	m.name = &s
+}
+
+// Name returns the value of the "name" field in the mutation.
+func (m *TaskEventMutation) Name() (r string, exists bool) {
+	v := m.name
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldName returns the old "name" field's value of the TaskEvent entity.
+// If the TaskEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskEventMutation) OldName(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldName is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldName requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldName: %w", err)
+	}
+	return oldValue.Name, nil
+}
+
+// ClearName clears the value of the "name" field.
+func (m *TaskEventMutation) ClearName() {
+	m.name = nil
+	m.clearedFields[taskevent.FieldName] = struct{}{}
+}
+
+// NameCleared returns if the "name" field was cleared in this mutation.
+func (m *TaskEventMutation) NameCleared() bool {
+	_, ok := m.clearedFields[taskevent.FieldName]
+	return ok
+}
+
+// ResetName resets all changes to the "name" field.
+func (m *TaskEventMutation) ResetName() {
+	m.name = nil
+	delete(m.clearedFields, taskevent.FieldName)
+}
+
+// SetBecame sets the "became" field.
+func (m *TaskEventMutation) SetBecame(s string) {
+	m.became = &s
+}
+
+// Became returns the value of the "became" field in the mutation.
+func (m *TaskEventMutation) Became() (r string, exists bool) {
+	v := m.became
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBecame returns the old "became" field's value of the TaskEvent entity.
+// If the TaskEvent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskEventMutation) OldBecame(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBecame is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBecame requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBecame: %w", err)
+	}
+	return oldValue.Became, nil
+}
+
+// ClearBecame clears the value of the "became" field.
+func (m *TaskEventMutation) ClearBecame() {
+	m.became = nil
+	m.clearedFields[taskevent.FieldBecame] = struct{}{}
+}
+
+// BecameCleared returns if the "became" field was cleared in this mutation.
+func (m *TaskEventMutation) BecameCleared() bool {
+	_, ok := m.clearedFields[taskevent.FieldBecame]
+	return ok
+}
+
+// ResetBecame resets all changes to the "became" field.
+func (m *TaskEventMutation) ResetBecame() {
+	m.became = nil
+	delete(m.clearedFields, taskevent.FieldBecame)
+}
+
 // Where appends a list predicates to the TaskEventMutation builder.
 func (m *TaskEventMutation) Where(ps ...predicate.TaskEvent) {
 	m.predicates = append(m.predicates, ps...)
@@ -9415,7 +10714,7 @@ func (m *TaskEventMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskEventMutation) Fields() []string {
-	fields := make([]string, 0, 6)
+	fields := make([]string, 0, 9)
 	if m.task_id != nil {
 		fields = append(fields, taskevent.FieldTaskID)
 	}
@@ -9433,6 +10732,15 @@ func (m *TaskEventMutation) Fields() []string {
 	}
 	if m.was != nil {
 		fields = append(fields, taskevent.FieldWas)
+	}
+	if m.setting != nil {
+		fields = append(fields, taskevent.FieldSetting)
+	}
+	if m.name != nil {
+		fields = append(fields, taskevent.FieldName)
+	}
+	if m.became != nil {
+		fields = append(fields, taskevent.FieldBecame)
 	}
 	return fields
 }
@@ -9454,6 +10762,12 @@ func (m *TaskEventMutation) Field(name string) (ent.Value, bool) {
 		return m.Reason()
 	case taskevent.FieldWas:
 		return m.Was()
+	case taskevent.FieldSetting:
+		return m.Setting()
+	case taskevent.FieldName:
+		return m.Name()
+	case taskevent.FieldBecame:
+		return m.Became()
 	}
 	return nil, false
 }
@@ -9475,6 +10789,12 @@ func (m *TaskEventMutation) OldField(ctx context.Context, name string) (ent.Valu
 		return m.OldReason(ctx)
 	case taskevent.FieldWas:
 		return m.OldWas(ctx)
+	case taskevent.FieldSetting:
+		return m.OldSetting(ctx)
+	case taskevent.FieldName:
+		return m.OldName(ctx)
+	case taskevent.FieldBecame:
+		return m.OldBecame(ctx)
 	}
 	return nil, fmt.Errorf("unknown TaskEvent field %s", name)
 }
@@ -9526,6 +10846,27 @@ func (m *TaskEventMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetWas(v)
 		return nil
+	case taskevent.FieldSetting:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSetting(v)
+		return nil
+	case taskevent.FieldName:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetName(v)
+		return nil
+	case taskevent.FieldBecame:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBecame(v)
+		return nil
 	}
 	return fmt.Errorf("unknown TaskEvent field %s", name)
 }
@@ -9562,6 +10903,15 @@ func (m *TaskEventMutation) ClearedFields() []string {
 	if m.FieldCleared(taskevent.FieldReason) {
 		fields = append(fields, taskevent.FieldReason)
 	}
+	if m.FieldCleared(taskevent.FieldSetting) {
+		fields = append(fields, taskevent.FieldSetting)
+	}
+	if m.FieldCleared(taskevent.FieldName) {
+		fields = append(fields, taskevent.FieldName)
+	}
+	if m.FieldCleared(taskevent.FieldBecame) {
+		fields = append(fields, taskevent.FieldBecame)
+	}
 	return fields
 }
 
@@ -9581,6 +10931,15 @@ func (m *TaskEventMutation) ClearField(name string) error {
 		return nil
 	case taskevent.FieldReason:
 		m.ClearReason()
+		return nil
+	case taskevent.FieldSetting:
+		m.ClearSetting()
+		return nil
+	case taskevent.FieldName:
+		m.ClearName()
+		return nil
+	case taskevent.FieldBecame:
+		m.ClearBecame()
 		return nil
 	}
 	return fmt.Errorf("unknown TaskEvent nullable field %s", name)
@@ -9607,6 +10966,15 @@ func (m *TaskEventMutation) ResetField(name string) error {
 		return nil
 	case taskevent.FieldWas:
 		m.ResetWas()
+		return nil
+	case taskevent.FieldSetting:
+		m.ResetSetting()
+		return nil
+	case taskevent.FieldName:
+		m.ResetName()
+		return nil
+	case taskevent.FieldBecame:
+		m.ResetBecame()
 		return nil
 	}
 	return fmt.Errorf("unknown TaskEvent field %s", name)
@@ -11784,21 +13152,28 @@ func (m *TaskLimitMutation) ResetEdge(name string) error {
 // TaskMessageMutation represents an operation that mutates the TaskMessage nodes in the graph.
 type TaskMessageMutation struct {
 	config
-	op            Op
-	typ           string
-	id            *uuid.UUID
-	source        *string
-	message_id    *string
-	created_date  *time.Time
-	outcome       *string
-	task_id       *uuid.UUID
-	code          *string
-	detail        *string
-	body          *string
-	clearedFields map[string]struct{}
-	done          bool
-	oldValue      func(context.Context) (*TaskMessage, error)
-	predicates    []predicate.TaskMessage
+	op                Op
+	typ               string
+	id                *uuid.UUID
+	source            *string
+	message_id        *string
+	created_date      *time.Time
+	outcome           *string
+	body_hash         *int64
+	addbody_hash      *int64
+	task_id           *uuid.UUID
+	code              *string
+	detail            *string
+	body              *string
+	headers           *string
+	dead_letter_error *string
+	redriven_date     *time.Time
+	redriven_by       *uuid.UUID
+	redriven_reason   *string
+	clearedFields     map[string]struct{}
+	done              bool
+	oldValue          func(context.Context) (*TaskMessage, error)
+	predicates        []predicate.TaskMessage
 }
 
 var _ ent.Mutation = (*TaskMessageMutation)(nil)
@@ -12049,6 +13424,62 @@ func (m *TaskMessageMutation) ResetOutcome() {
 	m.outcome = nil
 }
 
+// SetBodyHash sets the "body_hash" field.
+func (m *TaskMessageMutation) SetBodyHash(i int64) {
+	m.body_hash = &i
+	m.addbody_hash = nil
+}
+
+// BodyHash returns the value of the "body_hash" field in the mutation.
+func (m *TaskMessageMutation) BodyHash() (r int64, exists bool) {
+	v := m.body_hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldBodyHash returns the old "body_hash" field's value of the TaskMessage entity.
+// If the TaskMessage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMessageMutation) OldBodyHash(ctx context.Context) (v int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldBodyHash is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldBodyHash requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldBodyHash: %w", err)
+	}
+	return oldValue.BodyHash, nil
+}
+
+// AddBodyHash adds i to the "body_hash" field.
+func (m *TaskMessageMutation) AddBodyHash(i int64) {
+	if m.addbody_hash != nil {
+		*m.addbody_hash += i
+	} else {
+		m.addbody_hash = &i
+	}
+}
+
+// AddedBodyHash returns the value that was added to the "body_hash" field in this mutation.
+func (m *TaskMessageMutation) AddedBodyHash() (r int64, exists bool) {
+	v := m.addbody_hash
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ResetBodyHash resets all changes to the "body_hash" field.
+func (m *TaskMessageMutation) ResetBodyHash() {
+	m.body_hash = nil
+	m.addbody_hash = nil
+}
+
 // SetTaskID sets the "task_id" field.
 func (m *TaskMessageMutation) SetTaskID(u uuid.UUID) {
 	m.task_id = &u
@@ -12245,6 +13676,251 @@ func (m *TaskMessageMutation) ResetBody() {
 	delete(m.clearedFields, taskmessage.FieldBody)
 }
 
+// SetHeaders sets the "headers" field.
+func (m *TaskMessageMutation) SetHeaders(s string) {
+	m.headers = &s
+}
+
+// Headers returns the value of the "headers" field in the mutation.
+func (m *TaskMessageMutation) Headers() (r string, exists bool) {
+	v := m.headers
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldHeaders returns the old "headers" field's value of the TaskMessage entity.
+// If the TaskMessage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMessageMutation) OldHeaders(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldHeaders is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldHeaders requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldHeaders: %w", err)
+	}
+	return oldValue.Headers, nil
+}
+
+// ClearHeaders clears the value of the "headers" field.
+func (m *TaskMessageMutation) ClearHeaders() {
+	m.headers = nil
+	m.clearedFields[taskmessage.FieldHeaders] = struct{}{}
+}
+
+// HeadersCleared returns if the "headers" field was cleared in this mutation.
+func (m *TaskMessageMutation) HeadersCleared() bool {
+	_, ok := m.clearedFields[taskmessage.FieldHeaders]
+	return ok
+}
+
+// ResetHeaders resets all changes to the "headers" field.
+func (m *TaskMessageMutation) ResetHeaders() {
+	m.headers = nil
+	delete(m.clearedFields, taskmessage.FieldHeaders)
+}
+
+// SetDeadLetterError sets the "dead_letter_error" field.
+func (m *TaskMessageMutation) SetDeadLetterError(s string) {
+	m.dead_letter_error = &s
+}
+
+// DeadLetterError returns the value of the "dead_letter_error" field in the mutation.
+func (m *TaskMessageMutation) DeadLetterError() (r string, exists bool) {
+	v := m.dead_letter_error
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldDeadLetterError returns the old "dead_letter_error" field's value of the TaskMessage entity.
+// If the TaskMessage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMessageMutation) OldDeadLetterError(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldDeadLetterError is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldDeadLetterError requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldDeadLetterError: %w", err)
+	}
+	return oldValue.DeadLetterError, nil
+}
+
+// ClearDeadLetterError clears the value of the "dead_letter_error" field.
+func (m *TaskMessageMutation) ClearDeadLetterError() {
+	m.dead_letter_error = nil
+	m.clearedFields[taskmessage.FieldDeadLetterError] = struct{}{}
+}
+
+// DeadLetterErrorCleared returns if the "dead_letter_error" field was cleared in this mutation.
+func (m *TaskMessageMutation) DeadLetterErrorCleared() bool {
+	_, ok := m.clearedFields[taskmessage.FieldDeadLetterError]
+	return ok
+}
+
+// ResetDeadLetterError resets all changes to the "dead_letter_error" field.
+func (m *TaskMessageMutation) ResetDeadLetterError() {
+	m.dead_letter_error = nil
+	delete(m.clearedFields, taskmessage.FieldDeadLetterError)
+}
+
+// SetRedrivenDate sets the "redriven_date" field.
+func (m *TaskMessageMutation) SetRedrivenDate(t time.Time) {
+	m.redriven_date = &t
+}
+
+// RedrivenDate returns the value of the "redriven_date" field in the mutation.
+func (m *TaskMessageMutation) RedrivenDate() (r time.Time, exists bool) {
+	v := m.redriven_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRedrivenDate returns the old "redriven_date" field's value of the TaskMessage entity.
+// If the TaskMessage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMessageMutation) OldRedrivenDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRedrivenDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRedrivenDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRedrivenDate: %w", err)
+	}
+	return oldValue.RedrivenDate, nil
+}
+
+// ClearRedrivenDate clears the value of the "redriven_date" field.
+func (m *TaskMessageMutation) ClearRedrivenDate() {
+	m.redriven_date = nil
+	m.clearedFields[taskmessage.FieldRedrivenDate] = struct{}{}
+}
+
+// RedrivenDateCleared returns if the "redriven_date" field was cleared in this mutation.
+func (m *TaskMessageMutation) RedrivenDateCleared() bool {
+	_, ok := m.clearedFields[taskmessage.FieldRedrivenDate]
+	return ok
+}
+
+// ResetRedrivenDate resets all changes to the "redriven_date" field.
+func (m *TaskMessageMutation) ResetRedrivenDate() {
+	m.redriven_date = nil
+	delete(m.clearedFields, taskmessage.FieldRedrivenDate)
+}
+
+// SetRedrivenBy sets the "redriven_by" field.
+func (m *TaskMessageMutation) SetRedrivenBy(u uuid.UUID) {
+	m.redriven_by = &u
+}
+
+// RedrivenBy returns the value of the "redriven_by" field in the mutation.
+func (m *TaskMessageMutation) RedrivenBy() (r uuid.UUID, exists bool) {
+	v := m.redriven_by
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRedrivenBy returns the old "redriven_by" field's value of the TaskMessage entity.
+// If the TaskMessage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMessageMutation) OldRedrivenBy(ctx context.Context) (v *uuid.UUID, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRedrivenBy is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRedrivenBy requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRedrivenBy: %w", err)
+	}
+	return oldValue.RedrivenBy, nil
+}
+
+// ClearRedrivenBy clears the value of the "redriven_by" field.
+func (m *TaskMessageMutation) ClearRedrivenBy() {
+	m.redriven_by = nil
+	m.clearedFields[taskmessage.FieldRedrivenBy] = struct{}{}
+}
+
+// RedrivenByCleared returns if the "redriven_by" field was cleared in this mutation.
+func (m *TaskMessageMutation) RedrivenByCleared() bool {
+	_, ok := m.clearedFields[taskmessage.FieldRedrivenBy]
+	return ok
+}
+
+// ResetRedrivenBy resets all changes to the "redriven_by" field.
+func (m *TaskMessageMutation) ResetRedrivenBy() {
+	m.redriven_by = nil
+	delete(m.clearedFields, taskmessage.FieldRedrivenBy)
+}
+
+// SetRedrivenReason sets the "redriven_reason" field.
+func (m *TaskMessageMutation) SetRedrivenReason(s string) {
+	m.redriven_reason = &s
+}
+
+// RedrivenReason returns the value of the "redriven_reason" field in the mutation.
+func (m *TaskMessageMutation) RedrivenReason() (r string, exists bool) {
+	v := m.redriven_reason
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldRedrivenReason returns the old "redriven_reason" field's value of the TaskMessage entity.
+// If the TaskMessage object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskMessageMutation) OldRedrivenReason(ctx context.Context) (v *string, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldRedrivenReason is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldRedrivenReason requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldRedrivenReason: %w", err)
+	}
+	return oldValue.RedrivenReason, nil
+}
+
+// ClearRedrivenReason clears the value of the "redriven_reason" field.
+func (m *TaskMessageMutation) ClearRedrivenReason() {
+	m.redriven_reason = nil
+	m.clearedFields[taskmessage.FieldRedrivenReason] = struct{}{}
+}
+
+// RedrivenReasonCleared returns if the "redriven_reason" field was cleared in this mutation.
+func (m *TaskMessageMutation) RedrivenReasonCleared() bool {
+	_, ok := m.clearedFields[taskmessage.FieldRedrivenReason]
+	return ok
+}
+
+// ResetRedrivenReason resets all changes to the "redriven_reason" field.
+func (m *TaskMessageMutation) ResetRedrivenReason() {
+	m.redriven_reason = nil
+	delete(m.clearedFields, taskmessage.FieldRedrivenReason)
+}
+
 // Where appends a list predicates to the TaskMessageMutation builder.
 func (m *TaskMessageMutation) Where(ps ...predicate.TaskMessage) {
 	m.predicates = append(m.predicates, ps...)
@@ -12279,7 +13955,7 @@ func (m *TaskMessageMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskMessageMutation) Fields() []string {
-	fields := make([]string, 0, 8)
+	fields := make([]string, 0, 14)
 	if m.source != nil {
 		fields = append(fields, taskmessage.FieldSource)
 	}
@@ -12292,6 +13968,9 @@ func (m *TaskMessageMutation) Fields() []string {
 	if m.outcome != nil {
 		fields = append(fields, taskmessage.FieldOutcome)
 	}
+	if m.body_hash != nil {
+		fields = append(fields, taskmessage.FieldBodyHash)
+	}
 	if m.task_id != nil {
 		fields = append(fields, taskmessage.FieldTaskID)
 	}
@@ -12303,6 +13982,21 @@ func (m *TaskMessageMutation) Fields() []string {
 	}
 	if m.body != nil {
 		fields = append(fields, taskmessage.FieldBody)
+	}
+	if m.headers != nil {
+		fields = append(fields, taskmessage.FieldHeaders)
+	}
+	if m.dead_letter_error != nil {
+		fields = append(fields, taskmessage.FieldDeadLetterError)
+	}
+	if m.redriven_date != nil {
+		fields = append(fields, taskmessage.FieldRedrivenDate)
+	}
+	if m.redriven_by != nil {
+		fields = append(fields, taskmessage.FieldRedrivenBy)
+	}
+	if m.redriven_reason != nil {
+		fields = append(fields, taskmessage.FieldRedrivenReason)
 	}
 	return fields
 }
@@ -12320,6 +14014,8 @@ func (m *TaskMessageMutation) Field(name string) (ent.Value, bool) {
 		return m.CreatedDate()
 	case taskmessage.FieldOutcome:
 		return m.Outcome()
+	case taskmessage.FieldBodyHash:
+		return m.BodyHash()
 	case taskmessage.FieldTaskID:
 		return m.TaskID()
 	case taskmessage.FieldCode:
@@ -12328,6 +14024,16 @@ func (m *TaskMessageMutation) Field(name string) (ent.Value, bool) {
 		return m.Detail()
 	case taskmessage.FieldBody:
 		return m.Body()
+	case taskmessage.FieldHeaders:
+		return m.Headers()
+	case taskmessage.FieldDeadLetterError:
+		return m.DeadLetterError()
+	case taskmessage.FieldRedrivenDate:
+		return m.RedrivenDate()
+	case taskmessage.FieldRedrivenBy:
+		return m.RedrivenBy()
+	case taskmessage.FieldRedrivenReason:
+		return m.RedrivenReason()
 	}
 	return nil, false
 }
@@ -12345,6 +14051,8 @@ func (m *TaskMessageMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldCreatedDate(ctx)
 	case taskmessage.FieldOutcome:
 		return m.OldOutcome(ctx)
+	case taskmessage.FieldBodyHash:
+		return m.OldBodyHash(ctx)
 	case taskmessage.FieldTaskID:
 		return m.OldTaskID(ctx)
 	case taskmessage.FieldCode:
@@ -12353,6 +14061,16 @@ func (m *TaskMessageMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldDetail(ctx)
 	case taskmessage.FieldBody:
 		return m.OldBody(ctx)
+	case taskmessage.FieldHeaders:
+		return m.OldHeaders(ctx)
+	case taskmessage.FieldDeadLetterError:
+		return m.OldDeadLetterError(ctx)
+	case taskmessage.FieldRedrivenDate:
+		return m.OldRedrivenDate(ctx)
+	case taskmessage.FieldRedrivenBy:
+		return m.OldRedrivenBy(ctx)
+	case taskmessage.FieldRedrivenReason:
+		return m.OldRedrivenReason(ctx)
 	}
 	return nil, fmt.Errorf("unknown TaskMessage field %s", name)
 }
@@ -12390,6 +14108,13 @@ func (m *TaskMessageMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetOutcome(v)
 		return nil
+	case taskmessage.FieldBodyHash:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetBodyHash(v)
+		return nil
 	case taskmessage.FieldTaskID:
 		v, ok := value.(uuid.UUID)
 		if !ok {
@@ -12418,6 +14143,41 @@ func (m *TaskMessageMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetBody(v)
 		return nil
+	case taskmessage.FieldHeaders:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetHeaders(v)
+		return nil
+	case taskmessage.FieldDeadLetterError:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetDeadLetterError(v)
+		return nil
+	case taskmessage.FieldRedrivenDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRedrivenDate(v)
+		return nil
+	case taskmessage.FieldRedrivenBy:
+		v, ok := value.(uuid.UUID)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRedrivenBy(v)
+		return nil
+	case taskmessage.FieldRedrivenReason:
+		v, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetRedrivenReason(v)
+		return nil
 	}
 	return fmt.Errorf("unknown TaskMessage field %s", name)
 }
@@ -12425,13 +14185,21 @@ func (m *TaskMessageMutation) SetField(name string, value ent.Value) error {
 // AddedFields returns all numeric fields that were incremented/decremented during
 // this mutation.
 func (m *TaskMessageMutation) AddedFields() []string {
-	return nil
+	var fields []string
+	if m.addbody_hash != nil {
+		fields = append(fields, taskmessage.FieldBodyHash)
+	}
+	return fields
 }
 
 // AddedField returns the numeric value that was incremented/decremented on a field
 // with the given name. The second boolean return value indicates that this field
 // was not set, or was not defined in the schema.
 func (m *TaskMessageMutation) AddedField(name string) (ent.Value, bool) {
+	switch name {
+	case taskmessage.FieldBodyHash:
+		return m.AddedBodyHash()
+	}
 	return nil, false
 }
 
@@ -12440,6 +14208,13 @@ func (m *TaskMessageMutation) AddedField(name string) (ent.Value, bool) {
 // type.
 func (m *TaskMessageMutation) AddField(name string, value ent.Value) error {
 	switch name {
+	case taskmessage.FieldBodyHash:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddBodyHash(v)
+		return nil
 	}
 	return fmt.Errorf("unknown TaskMessage numeric field %s", name)
 }
@@ -12459,6 +14234,21 @@ func (m *TaskMessageMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(taskmessage.FieldBody) {
 		fields = append(fields, taskmessage.FieldBody)
+	}
+	if m.FieldCleared(taskmessage.FieldHeaders) {
+		fields = append(fields, taskmessage.FieldHeaders)
+	}
+	if m.FieldCleared(taskmessage.FieldDeadLetterError) {
+		fields = append(fields, taskmessage.FieldDeadLetterError)
+	}
+	if m.FieldCleared(taskmessage.FieldRedrivenDate) {
+		fields = append(fields, taskmessage.FieldRedrivenDate)
+	}
+	if m.FieldCleared(taskmessage.FieldRedrivenBy) {
+		fields = append(fields, taskmessage.FieldRedrivenBy)
+	}
+	if m.FieldCleared(taskmessage.FieldRedrivenReason) {
+		fields = append(fields, taskmessage.FieldRedrivenReason)
 	}
 	return fields
 }
@@ -12486,6 +14276,21 @@ func (m *TaskMessageMutation) ClearField(name string) error {
 	case taskmessage.FieldBody:
 		m.ClearBody()
 		return nil
+	case taskmessage.FieldHeaders:
+		m.ClearHeaders()
+		return nil
+	case taskmessage.FieldDeadLetterError:
+		m.ClearDeadLetterError()
+		return nil
+	case taskmessage.FieldRedrivenDate:
+		m.ClearRedrivenDate()
+		return nil
+	case taskmessage.FieldRedrivenBy:
+		m.ClearRedrivenBy()
+		return nil
+	case taskmessage.FieldRedrivenReason:
+		m.ClearRedrivenReason()
+		return nil
 	}
 	return fmt.Errorf("unknown TaskMessage nullable field %s", name)
 }
@@ -12506,6 +14311,9 @@ func (m *TaskMessageMutation) ResetField(name string) error {
 	case taskmessage.FieldOutcome:
 		m.ResetOutcome()
 		return nil
+	case taskmessage.FieldBodyHash:
+		m.ResetBodyHash()
+		return nil
 	case taskmessage.FieldTaskID:
 		m.ResetTaskID()
 		return nil
@@ -12517,6 +14325,21 @@ func (m *TaskMessageMutation) ResetField(name string) error {
 		return nil
 	case taskmessage.FieldBody:
 		m.ResetBody()
+		return nil
+	case taskmessage.FieldHeaders:
+		m.ResetHeaders()
+		return nil
+	case taskmessage.FieldDeadLetterError:
+		m.ResetDeadLetterError()
+		return nil
+	case taskmessage.FieldRedrivenDate:
+		m.ResetRedrivenDate()
+		return nil
+	case taskmessage.FieldRedrivenBy:
+		m.ResetRedrivenBy()
+		return nil
+	case taskmessage.FieldRedrivenReason:
+		m.ResetRedrivenReason()
 		return nil
 	}
 	return fmt.Errorf("unknown TaskMessage field %s", name)
@@ -14637,8 +16460,8 @@ type TaskProcessMutation struct {
 	appendqueues        []string
 	slots               *int
 	addslots            *int
-	busy                *int
-	addbusy             *int
+	max_attempts        *int
+	addmax_attempts     *int
 	draining            *bool
 	safe_mode           *bool
 	ended_date          *time.Time
@@ -15064,60 +16887,60 @@ func (m *TaskProcessMutation) ResetSlots() {
 	m.addslots = nil
 }
 
-// SetBusy sets the "busy" field.
-func (m *TaskProcessMutation) SetBusy(i int) {
-	m.busy = &i
-	m.addbusy = nil
+// SetMaxAttempts sets the "max_attempts" field.
+func (m *TaskProcessMutation) SetMaxAttempts(i int) {
+	m.max_attempts = &i
+	m.addmax_attempts = nil
 }
 
-// Busy returns the value of the "busy" field in the mutation.
-func (m *TaskProcessMutation) Busy() (r int, exists bool) {
-	v := m.busy
+// MaxAttempts returns the value of the "max_attempts" field in the mutation.
+func (m *TaskProcessMutation) MaxAttempts() (r int, exists bool) {
+	v := m.max_attempts
 	if v == nil {
 		return
 	}
 	return *v, true
 }
 
-// OldBusy returns the old "busy" field's value of the TaskProcess entity.
+// OldMaxAttempts returns the old "max_attempts" field's value of the TaskProcess entity.
 // If the TaskProcess object wasn't provided to the builder, the object is fetched from the database.
 // An error is returned if the mutation operation is not UpdateOne, or the database query fails.
-func (m *TaskProcessMutation) OldBusy(ctx context.Context) (v int, err error) {
+func (m *TaskProcessMutation) OldMaxAttempts(ctx context.Context) (v int, err error) {
 	if !m.op.Is(OpUpdateOne) {
-		return v, errors.New("OldBusy is only allowed on UpdateOne operations")
+		return v, errors.New("OldMaxAttempts is only allowed on UpdateOne operations")
 	}
 	if m.id == nil || m.oldValue == nil {
-		return v, errors.New("OldBusy requires an ID field in the mutation")
+		return v, errors.New("OldMaxAttempts requires an ID field in the mutation")
 	}
 	oldValue, err := m.oldValue(ctx)
 	if err != nil {
-		return v, fmt.Errorf("querying old value for OldBusy: %w", err)
+		return v, fmt.Errorf("querying old value for OldMaxAttempts: %w", err)
 	}
-	return oldValue.Busy, nil
+	return oldValue.MaxAttempts, nil
 }
 
-// AddBusy adds i to the "busy" field.
-func (m *TaskProcessMutation) AddBusy(i int) {
-	if m.addbusy != nil {
-		*m.addbusy += i
+// AddMaxAttempts adds i to the "max_attempts" field.
+func (m *TaskProcessMutation) AddMaxAttempts(i int) {
+	if m.addmax_attempts != nil {
+		*m.addmax_attempts += i
 	} else {
-		m.addbusy = &i
+		m.addmax_attempts = &i
 	}
 }
 
-// AddedBusy returns the value that was added to the "busy" field in this mutation.
-func (m *TaskProcessMutation) AddedBusy() (r int, exists bool) {
-	v := m.addbusy
+// AddedMaxAttempts returns the value that was added to the "max_attempts" field in this mutation.
+func (m *TaskProcessMutation) AddedMaxAttempts() (r int, exists bool) {
+	v := m.addmax_attempts
 	if v == nil {
 		return
 	}
 	return *v, true
 }
 
-// ResetBusy resets all changes to the "busy" field.
-func (m *TaskProcessMutation) ResetBusy() {
-	m.busy = nil
-	m.addbusy = nil
+// ResetMaxAttempts resets all changes to the "max_attempts" field.
+func (m *TaskProcessMutation) ResetMaxAttempts() {
+	m.max_attempts = nil
+	m.addmax_attempts = nil
 }
 
 // SetDraining sets the "draining" field.
@@ -15514,8 +17337,8 @@ func (m *TaskProcessMutation) Fields() []string {
 	if m.slots != nil {
 		fields = append(fields, taskprocess.FieldSlots)
 	}
-	if m.busy != nil {
-		fields = append(fields, taskprocess.FieldBusy)
+	if m.max_attempts != nil {
+		fields = append(fields, taskprocess.FieldMaxAttempts)
 	}
 	if m.draining != nil {
 		fields = append(fields, taskprocess.FieldDraining)
@@ -15560,8 +17383,8 @@ func (m *TaskProcessMutation) Field(name string) (ent.Value, bool) {
 		return m.Queues()
 	case taskprocess.FieldSlots:
 		return m.Slots()
-	case taskprocess.FieldBusy:
-		return m.Busy()
+	case taskprocess.FieldMaxAttempts:
+		return m.MaxAttempts()
 	case taskprocess.FieldDraining:
 		return m.Draining()
 	case taskprocess.FieldSafeMode:
@@ -15599,8 +17422,8 @@ func (m *TaskProcessMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldQueues(ctx)
 	case taskprocess.FieldSlots:
 		return m.OldSlots(ctx)
-	case taskprocess.FieldBusy:
-		return m.OldBusy(ctx)
+	case taskprocess.FieldMaxAttempts:
+		return m.OldMaxAttempts(ctx)
 	case taskprocess.FieldDraining:
 		return m.OldDraining(ctx)
 	case taskprocess.FieldSafeMode:
@@ -15673,12 +17496,12 @@ func (m *TaskProcessMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetSlots(v)
 		return nil
-	case taskprocess.FieldBusy:
+	case taskprocess.FieldMaxAttempts:
 		v, ok := value.(int)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
-		m.SetBusy(v)
+		m.SetMaxAttempts(v)
 		return nil
 	case taskprocess.FieldDraining:
 		v, ok := value.(bool)
@@ -15743,8 +17566,8 @@ func (m *TaskProcessMutation) AddedFields() []string {
 	if m.addslots != nil {
 		fields = append(fields, taskprocess.FieldSlots)
 	}
-	if m.addbusy != nil {
-		fields = append(fields, taskprocess.FieldBusy)
+	if m.addmax_attempts != nil {
+		fields = append(fields, taskprocess.FieldMaxAttempts)
 	}
 	if m.addpresence_lock != nil {
 		fields = append(fields, taskprocess.FieldPresenceLock)
@@ -15761,8 +17584,8 @@ func (m *TaskProcessMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedDeadAfterMs()
 	case taskprocess.FieldSlots:
 		return m.AddedSlots()
-	case taskprocess.FieldBusy:
-		return m.AddedBusy()
+	case taskprocess.FieldMaxAttempts:
+		return m.AddedMaxAttempts()
 	case taskprocess.FieldPresenceLock:
 		return m.AddedPresenceLock()
 	}
@@ -15788,12 +17611,12 @@ func (m *TaskProcessMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddSlots(v)
 		return nil
-	case taskprocess.FieldBusy:
+	case taskprocess.FieldMaxAttempts:
 		v, ok := value.(int)
 		if !ok {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
-		m.AddBusy(v)
+		m.AddMaxAttempts(v)
 		return nil
 	case taskprocess.FieldPresenceLock:
 		v, ok := value.(int64)
@@ -15883,8 +17706,8 @@ func (m *TaskProcessMutation) ResetField(name string) error {
 	case taskprocess.FieldSlots:
 		m.ResetSlots()
 		return nil
-	case taskprocess.FieldBusy:
-		m.ResetBusy()
+	case taskprocess.FieldMaxAttempts:
+		m.ResetMaxAttempts()
 		return nil
 	case taskprocess.FieldDraining:
 		m.ResetDraining()

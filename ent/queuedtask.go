@@ -106,6 +106,8 @@ type QueuedTask struct {
 	Reference *string `json:"reference,omitempty"`
 	// submitted for later; coalesced only with others of those (CER-13)
 	Delayed bool `json:"delayed,omitempty"`
+	// of the spec, among those of the reference; null: it has none
+	ReferenceVersion *int64 `json:"reference_version,omitempty"`
 	// UniqueKey holds the value of the "unique_key" field.
 	UniqueKey *string `json:"unique_key,omitempty"`
 	// IdempotencyKey holds the value of the "idempotency_key" field.
@@ -249,7 +251,7 @@ func (*QueuedTask) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case queuedtask.FieldStalled, queuedtask.FieldPartial, queuedtask.FieldDeferred, queuedtask.FieldDelayed:
 			values[i] = new(sql.NullBool)
-		case queuedtask.FieldPosition, queuedtask.FieldItemsDone, queuedtask.FieldItemsFailed, queuedtask.FieldItemsSkipped, queuedtask.FieldCheckpointSeq, queuedtask.FieldFence, queuedtask.FieldCodecRevision, queuedtask.FieldAttempts, queuedtask.FieldRound, queuedtask.FieldPriority, queuedtask.FieldItemsTotal, queuedtask.FieldSpecRevision:
+		case queuedtask.FieldPosition, queuedtask.FieldItemsDone, queuedtask.FieldItemsFailed, queuedtask.FieldItemsSkipped, queuedtask.FieldCheckpointSeq, queuedtask.FieldFence, queuedtask.FieldCodecRevision, queuedtask.FieldAttempts, queuedtask.FieldRound, queuedtask.FieldPriority, queuedtask.FieldItemsTotal, queuedtask.FieldSpecRevision, queuedtask.FieldReferenceVersion:
 			values[i] = new(sql.NullInt64)
 		case queuedtask.FieldWorkflowStatus, queuedtask.FieldControl, queuedtask.FieldScheduledByProcess, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldWaitingReason, queuedtask.FieldReason, queuedtask.FieldSecrets, queuedtask.FieldControlReason, queuedtask.FieldExecutionComponentName, queuedtask.FieldQueue, queuedtask.FieldReference, queuedtask.FieldUniqueKey, queuedtask.FieldIdempotencyKey, queuedtask.FieldTraceparent, queuedtask.FieldTargetsField:
 			values[i] = new(sql.NullString)
@@ -542,6 +544,13 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Delayed = value.Bool
 			}
+		case queuedtask.FieldReferenceVersion:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field reference_version", values[i])
+			} else if value.Valid {
+				_m.ReferenceVersion = new(int64)
+				*_m.ReferenceVersion = value.Int64
+			}
 		case queuedtask.FieldUniqueKey:
 			if value, ok := values[i].(*sql.NullString); !ok {
 				return fmt.Errorf("unexpected type %T for field unique_key", values[i])
@@ -815,6 +824,11 @@ func (_m *QueuedTask) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("delayed=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Delayed))
+	builder.WriteString(", ")
+	if v := _m.ReferenceVersion; v != nil {
+		builder.WriteString("reference_version=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
 	builder.WriteString(", ")
 	if v := _m.UniqueKey; v != nil {
 		builder.WriteString("unique_key=")

@@ -527,6 +527,20 @@ func (_c *QueuedTaskCreate) SetNillableDelayed(v *bool) *QueuedTaskCreate {
 	return _c
 }
 
+// SetReferenceVersion sets the "reference_version" field.
+func (_c *QueuedTaskCreate) SetReferenceVersion(v int64) *QueuedTaskCreate {
+	_c.mutation.SetReferenceVersion(v)
+	return _c
+}
+
+// SetNillableReferenceVersion sets the "reference_version" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableReferenceVersion(v *int64) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetReferenceVersion(*v)
+	}
+	return _c
+}
+
 // SetUniqueKey sets the "unique_key" field.
 func (_c *QueuedTaskCreate) SetUniqueKey(v string) *QueuedTaskCreate {
 	_c.mutation.SetUniqueKey(v)
@@ -1181,6 +1195,10 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Delayed(); ok {
 		_spec.SetField(queuedtask.FieldDelayed, field.TypeBool, value)
 		_node.Delayed = value
+	}
+	if value, ok := _c.mutation.ReferenceVersion(); ok {
+		_spec.SetField(queuedtask.FieldReferenceVersion, field.TypeInt64, value)
+		_node.ReferenceVersion = &value
 	}
 	if value, ok := _c.mutation.UniqueKey(); ok {
 		_spec.SetField(queuedtask.FieldUniqueKey, field.TypeString, value)

@@ -668,6 +668,33 @@ func (_u *QueuedTaskUpdate) ClearExecutionSpec() *QueuedTaskUpdate {
 	return _u
 }
 
+// SetReferenceVersion sets the "reference_version" field.
+func (_u *QueuedTaskUpdate) SetReferenceVersion(v int64) *QueuedTaskUpdate {
+	_u.mutation.ResetReferenceVersion()
+	_u.mutation.SetReferenceVersion(v)
+	return _u
+}
+
+// SetNillableReferenceVersion sets the "reference_version" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableReferenceVersion(v *int64) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetReferenceVersion(*v)
+	}
+	return _u
+}
+
+// AddReferenceVersion adds value to the "reference_version" field.
+func (_u *QueuedTaskUpdate) AddReferenceVersion(v int64) *QueuedTaskUpdate {
+	_u.mutation.AddReferenceVersion(v)
+	return _u
+}
+
+// ClearReferenceVersion clears the value of the "reference_version" field.
+func (_u *QueuedTaskUpdate) ClearReferenceVersion() *QueuedTaskUpdate {
+	_u.mutation.ClearReferenceVersion()
+	return _u
+}
+
 // SetTargetsField sets the "targets_field" field.
 func (_u *QueuedTaskUpdate) SetTargetsField(v string) *QueuedTaskUpdate {
 	_u.mutation.SetTargetsField(v)
@@ -1211,6 +1238,15 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	}
 	if _u.mutation.ReferenceCleared() {
 		_spec.ClearField(queuedtask.FieldReference, field.TypeString)
+	}
+	if value, ok := _u.mutation.ReferenceVersion(); ok {
+		_spec.SetField(queuedtask.FieldReferenceVersion, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedReferenceVersion(); ok {
+		_spec.AddField(queuedtask.FieldReferenceVersion, field.TypeInt64, value)
+	}
+	if _u.mutation.ReferenceVersionCleared() {
+		_spec.ClearField(queuedtask.FieldReferenceVersion, field.TypeInt64)
 	}
 	if _u.mutation.UniqueKeyCleared() {
 		_spec.ClearField(queuedtask.FieldUniqueKey, field.TypeString)
@@ -2245,6 +2281,33 @@ func (_u *QueuedTaskUpdateOne) ClearExecutionSpec() *QueuedTaskUpdateOne {
 	return _u
 }
 
+// SetReferenceVersion sets the "reference_version" field.
+func (_u *QueuedTaskUpdateOne) SetReferenceVersion(v int64) *QueuedTaskUpdateOne {
+	_u.mutation.ResetReferenceVersion()
+	_u.mutation.SetReferenceVersion(v)
+	return _u
+}
+
+// SetNillableReferenceVersion sets the "reference_version" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableReferenceVersion(v *int64) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetReferenceVersion(*v)
+	}
+	return _u
+}
+
+// AddReferenceVersion adds value to the "reference_version" field.
+func (_u *QueuedTaskUpdateOne) AddReferenceVersion(v int64) *QueuedTaskUpdateOne {
+	_u.mutation.AddReferenceVersion(v)
+	return _u
+}
+
+// ClearReferenceVersion clears the value of the "reference_version" field.
+func (_u *QueuedTaskUpdateOne) ClearReferenceVersion() *QueuedTaskUpdateOne {
+	_u.mutation.ClearReferenceVersion()
+	return _u
+}
+
 // SetTargetsField sets the "targets_field" field.
 func (_u *QueuedTaskUpdateOne) SetTargetsField(v string) *QueuedTaskUpdateOne {
 	_u.mutation.SetTargetsField(v)
@@ -2818,6 +2881,15 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	}
 	if _u.mutation.ReferenceCleared() {
 		_spec.ClearField(queuedtask.FieldReference, field.TypeString)
+	}
+	if value, ok := _u.mutation.ReferenceVersion(); ok {
+		_spec.SetField(queuedtask.FieldReferenceVersion, field.TypeInt64, value)
+	}
+	if value, ok := _u.mutation.AddedReferenceVersion(); ok {
+		_spec.AddField(queuedtask.FieldReferenceVersion, field.TypeInt64, value)
+	}
+	if _u.mutation.ReferenceVersionCleared() {
+		_spec.ClearField(queuedtask.FieldReferenceVersion, field.TypeInt64)
 	}
 	if _u.mutation.UniqueKeyCleared() {
 		_spec.ClearField(queuedtask.FieldUniqueKey, field.TypeString)

@@ -53,6 +53,10 @@ type Schedule struct {
 	RunAsID uuid.UUID `json:"run_as_id,omitempty"`
 	// Misfire holds the value of the "misfire" field.
 	Misfire string `json:"misfire,omitempty"`
+	// what becomes of a fire while the last task has not ended
+	Overlap string `json:"overlap,omitempty"`
+	// of its tasks, as JSON
+	TaskOptions *string `json:"task_options,omitempty"`
 	// Paused holds the value of the "paused" field.
 	Paused bool `json:"paused,omitempty"`
 	// PausedBy holds the value of the "paused_by" field.
@@ -63,6 +67,10 @@ type Schedule struct {
 	NextDate *time.Time `json:"next_date,omitempty"`
 	// the wall time that it stands for
 	NextWall *string `json:"next_wall,omitempty"`
+	// fires by earlier expressions and zones that were due when these changed, as JSON
+	Overdue *string `json:"overdue,omitempty"`
+	// a wall time whose task waits for the end of the last one
+	BufferedWall *string `json:"buffered_wall,omitempty"`
 	// when a worker has something to do: at the next fire unless it is paused, or at once after a trigger
 	DueDate *time.Time `json:"due_date,omitempty"`
 	// a task is to be submitted at once
@@ -81,7 +89,11 @@ type Schedule struct {
 	LastError *string `json:"last_error,omitempty"`
 	// LastErrorDate holds the value of the "last_error_date" field.
 	LastErrorDate *time.Time `json:"last_error_date,omitempty"`
-	selectValues  sql.SelectValues
+	// a hash of the definition before the last change
+	Replaced *string `json:"replaced,omitempty"`
+	// how often in a row the definition was set back to the one before
+	Alternations int `json:"alternations,omitempty"`
+	selectValues sql.SelectValues
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -95,9 +107,9 @@ func (*Schedule) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case schedule.FieldPaused, schedule.FieldTriggered:
 			values[i] = new(sql.NullBool)
-		case schedule.FieldVersion, schedule.FieldCodecRevision, schedule.FieldPriority:
+		case schedule.FieldVersion, schedule.FieldCodecRevision, schedule.FieldPriority, schedule.FieldAlternations:
 			values[i] = new(sql.NullInt64)
-		case schedule.FieldName, schedule.FieldExecutionComponentName, schedule.FieldSecrets, schedule.FieldCron, schedule.FieldTimeZone, schedule.FieldQueue, schedule.FieldMisfire, schedule.FieldPausedReason, schedule.FieldNextWall, schedule.FieldTriggerReason, schedule.FieldLastWall, schedule.FieldLastError:
+		case schedule.FieldName, schedule.FieldExecutionComponentName, schedule.FieldSecrets, schedule.FieldCron, schedule.FieldTimeZone, schedule.FieldQueue, schedule.FieldMisfire, schedule.FieldOverlap, schedule.FieldTaskOptions, schedule.FieldPausedReason, schedule.FieldNextWall, schedule.FieldOverdue, schedule.FieldBufferedWall, schedule.FieldTriggerReason, schedule.FieldLastWall, schedule.FieldLastError, schedule.FieldReplaced:
 			values[i] = new(sql.NullString)
 		case schedule.FieldCreatedDate, schedule.FieldModifiedDate, schedule.FieldNextDate, schedule.FieldDueDate, schedule.FieldLastDate, schedule.FieldLastErrorDate:
 			values[i] = new(sql.NullTime)
@@ -229,6 +241,19 @@ func (_m *Schedule) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Misfire = value.String
 			}
+		case schedule.FieldOverlap:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field overlap", values[i])
+			} else if value.Valid {
+				_m.Overlap = value.String
+			}
+		case schedule.FieldTaskOptions:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field task_options", values[i])
+			} else if value.Valid {
+				_m.TaskOptions = new(string)
+				*_m.TaskOptions = value.String
+			}
 		case schedule.FieldPaused:
 			if value, ok := values[i].(*sql.NullBool); !ok {
 				return fmt.Errorf("unexpected type %T for field paused", values[i])
@@ -262,6 +287,20 @@ func (_m *Schedule) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.NextWall = new(string)
 				*_m.NextWall = value.String
+			}
+		case schedule.FieldOverdue:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field overdue", values[i])
+			} else if value.Valid {
+				_m.Overdue = new(string)
+				*_m.Overdue = value.String
+			}
+		case schedule.FieldBufferedWall:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field buffered_wall", values[i])
+			} else if value.Valid {
+				_m.BufferedWall = new(string)
+				*_m.BufferedWall = value.String
 			}
 		case schedule.FieldDueDate:
 			if value, ok := values[i].(*sql.NullTime); !ok {
@@ -324,6 +363,19 @@ func (_m *Schedule) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.LastErrorDate = new(time.Time)
 				*_m.LastErrorDate = value.Time
+			}
+		case schedule.FieldReplaced:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field replaced", values[i])
+			} else if value.Valid {
+				_m.Replaced = new(string)
+				*_m.Replaced = value.String
+			}
+		case schedule.FieldAlternations:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field alternations", values[i])
+			} else if value.Valid {
+				_m.Alternations = int(value.Int64)
 			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
@@ -414,6 +466,14 @@ func (_m *Schedule) String() string {
 	builder.WriteString("misfire=")
 	builder.WriteString(_m.Misfire)
 	builder.WriteString(", ")
+	builder.WriteString("overlap=")
+	builder.WriteString(_m.Overlap)
+	builder.WriteString(", ")
+	if v := _m.TaskOptions; v != nil {
+		builder.WriteString("task_options=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
 	builder.WriteString("paused=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Paused))
 	builder.WriteString(", ")
@@ -434,6 +494,16 @@ func (_m *Schedule) String() string {
 	builder.WriteString(", ")
 	if v := _m.NextWall; v != nil {
 		builder.WriteString("next_wall=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.Overdue; v != nil {
+		builder.WriteString("overdue=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.BufferedWall; v != nil {
+		builder.WriteString("buffered_wall=")
 		builder.WriteString(*v)
 	}
 	builder.WriteString(", ")
@@ -479,6 +549,14 @@ func (_m *Schedule) String() string {
 		builder.WriteString("last_error_date=")
 		builder.WriteString(v.Format(time.ANSIC))
 	}
+	builder.WriteString(", ")
+	if v := _m.Replaced; v != nil {
+		builder.WriteString("replaced=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	builder.WriteString("alternations=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Alternations))
 	builder.WriteByte(')')
 	return builder.String()
 }

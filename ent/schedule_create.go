@@ -149,6 +149,26 @@ func (_c *ScheduleCreate) SetMisfire(v string) *ScheduleCreate {
 	return _c
 }
 
+// SetOverlap sets the "overlap" field.
+func (_c *ScheduleCreate) SetOverlap(v string) *ScheduleCreate {
+	_c.mutation.SetOverlap(v)
+	return _c
+}
+
+// SetTaskOptions sets the "task_options" field.
+func (_c *ScheduleCreate) SetTaskOptions(v string) *ScheduleCreate {
+	_c.mutation.SetTaskOptions(v)
+	return _c
+}
+
+// SetNillableTaskOptions sets the "task_options" field if the given value is not nil.
+func (_c *ScheduleCreate) SetNillableTaskOptions(v *string) *ScheduleCreate {
+	if v != nil {
+		_c.SetTaskOptions(*v)
+	}
+	return _c
+}
+
 // SetPaused sets the "paused" field.
 func (_c *ScheduleCreate) SetPaused(v bool) *ScheduleCreate {
 	_c.mutation.SetPaused(v)
@@ -215,6 +235,34 @@ func (_c *ScheduleCreate) SetNextWall(v string) *ScheduleCreate {
 func (_c *ScheduleCreate) SetNillableNextWall(v *string) *ScheduleCreate {
 	if v != nil {
 		_c.SetNextWall(*v)
+	}
+	return _c
+}
+
+// SetOverdue sets the "overdue" field.
+func (_c *ScheduleCreate) SetOverdue(v string) *ScheduleCreate {
+	_c.mutation.SetOverdue(v)
+	return _c
+}
+
+// SetNillableOverdue sets the "overdue" field if the given value is not nil.
+func (_c *ScheduleCreate) SetNillableOverdue(v *string) *ScheduleCreate {
+	if v != nil {
+		_c.SetOverdue(*v)
+	}
+	return _c
+}
+
+// SetBufferedWall sets the "buffered_wall" field.
+func (_c *ScheduleCreate) SetBufferedWall(v string) *ScheduleCreate {
+	_c.mutation.SetBufferedWall(v)
+	return _c
+}
+
+// SetNillableBufferedWall sets the "buffered_wall" field if the given value is not nil.
+func (_c *ScheduleCreate) SetNillableBufferedWall(v *string) *ScheduleCreate {
+	if v != nil {
+		_c.SetBufferedWall(*v)
 	}
 	return _c
 }
@@ -345,6 +393,34 @@ func (_c *ScheduleCreate) SetNillableLastErrorDate(v *time.Time) *ScheduleCreate
 	return _c
 }
 
+// SetReplaced sets the "replaced" field.
+func (_c *ScheduleCreate) SetReplaced(v string) *ScheduleCreate {
+	_c.mutation.SetReplaced(v)
+	return _c
+}
+
+// SetNillableReplaced sets the "replaced" field if the given value is not nil.
+func (_c *ScheduleCreate) SetNillableReplaced(v *string) *ScheduleCreate {
+	if v != nil {
+		_c.SetReplaced(*v)
+	}
+	return _c
+}
+
+// SetAlternations sets the "alternations" field.
+func (_c *ScheduleCreate) SetAlternations(v int) *ScheduleCreate {
+	_c.mutation.SetAlternations(v)
+	return _c
+}
+
+// SetNillableAlternations sets the "alternations" field if the given value is not nil.
+func (_c *ScheduleCreate) SetNillableAlternations(v *int) *ScheduleCreate {
+	if v != nil {
+		_c.SetAlternations(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *ScheduleCreate) SetID(v uuid.UUID) *ScheduleCreate {
 	_c.mutation.SetID(v)
@@ -401,6 +477,10 @@ func (_c *ScheduleCreate) defaults() {
 	if _, ok := _c.mutation.Triggered(); !ok {
 		v := schedule.DefaultTriggered
 		_c.mutation.SetTriggered(v)
+	}
+	if _, ok := _c.mutation.Alternations(); !ok {
+		v := schedule.DefaultAlternations
+		_c.mutation.SetAlternations(v)
 	}
 }
 
@@ -460,6 +540,9 @@ func (_c *ScheduleCreate) check() error {
 	if _, ok := _c.mutation.Misfire(); !ok {
 		return &ValidationError{Name: "misfire", err: errors.New(`ent: missing required field "Schedule.misfire"`)}
 	}
+	if _, ok := _c.mutation.Overlap(); !ok {
+		return &ValidationError{Name: "overlap", err: errors.New(`ent: missing required field "Schedule.overlap"`)}
+	}
 	switch _c.driver.Dialect() {
 	case dialect.MySQL, dialect.SQLite:
 		if _, ok := _c.mutation.Paused(); !ok {
@@ -471,6 +554,9 @@ func (_c *ScheduleCreate) check() error {
 		if _, ok := _c.mutation.Triggered(); !ok {
 			return &ValidationError{Name: "triggered", err: errors.New(`ent: missing required field "Schedule.triggered"`)}
 		}
+	}
+	if _, ok := _c.mutation.Alternations(); !ok {
+		return &ValidationError{Name: "alternations", err: errors.New(`ent: missing required field "Schedule.alternations"`)}
 	}
 	return nil
 }
@@ -576,6 +662,14 @@ func (_c *ScheduleCreate) createSpec() (*Schedule, *sqlgraph.CreateSpec) {
 		_spec.SetField(schedule.FieldMisfire, field.TypeString, value)
 		_node.Misfire = value
 	}
+	if value, ok := _c.mutation.Overlap(); ok {
+		_spec.SetField(schedule.FieldOverlap, field.TypeString, value)
+		_node.Overlap = value
+	}
+	if value, ok := _c.mutation.TaskOptions(); ok {
+		_spec.SetField(schedule.FieldTaskOptions, field.TypeString, value)
+		_node.TaskOptions = &value
+	}
 	if value, ok := _c.mutation.Paused(); ok {
 		_spec.SetField(schedule.FieldPaused, field.TypeBool, value)
 		_node.Paused = value
@@ -595,6 +689,14 @@ func (_c *ScheduleCreate) createSpec() (*Schedule, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.NextWall(); ok {
 		_spec.SetField(schedule.FieldNextWall, field.TypeString, value)
 		_node.NextWall = &value
+	}
+	if value, ok := _c.mutation.Overdue(); ok {
+		_spec.SetField(schedule.FieldOverdue, field.TypeString, value)
+		_node.Overdue = &value
+	}
+	if value, ok := _c.mutation.BufferedWall(); ok {
+		_spec.SetField(schedule.FieldBufferedWall, field.TypeString, value)
+		_node.BufferedWall = &value
 	}
 	if value, ok := _c.mutation.DueDate(); ok {
 		_spec.SetField(schedule.FieldDueDate, field.TypeTime, value)
@@ -631,6 +733,14 @@ func (_c *ScheduleCreate) createSpec() (*Schedule, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.LastErrorDate(); ok {
 		_spec.SetField(schedule.FieldLastErrorDate, field.TypeTime, value)
 		_node.LastErrorDate = &value
+	}
+	if value, ok := _c.mutation.Replaced(); ok {
+		_spec.SetField(schedule.FieldReplaced, field.TypeString, value)
+		_node.Replaced = &value
+	}
+	if value, ok := _c.mutation.Alternations(); ok {
+		_spec.SetField(schedule.FieldAlternations, field.TypeInt, value)
+		_node.Alternations = value
 	}
 	return _node, _spec
 }

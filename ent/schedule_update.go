@@ -253,6 +253,40 @@ func (_u *ScheduleUpdate) SetNillableMisfire(v *string) *ScheduleUpdate {
 	return _u
 }
 
+// SetOverlap sets the "overlap" field.
+func (_u *ScheduleUpdate) SetOverlap(v string) *ScheduleUpdate {
+	_u.mutation.SetOverlap(v)
+	return _u
+}
+
+// SetNillableOverlap sets the "overlap" field if the given value is not nil.
+func (_u *ScheduleUpdate) SetNillableOverlap(v *string) *ScheduleUpdate {
+	if v != nil {
+		_u.SetOverlap(*v)
+	}
+	return _u
+}
+
+// SetTaskOptions sets the "task_options" field.
+func (_u *ScheduleUpdate) SetTaskOptions(v string) *ScheduleUpdate {
+	_u.mutation.SetTaskOptions(v)
+	return _u
+}
+
+// SetNillableTaskOptions sets the "task_options" field if the given value is not nil.
+func (_u *ScheduleUpdate) SetNillableTaskOptions(v *string) *ScheduleUpdate {
+	if v != nil {
+		_u.SetTaskOptions(*v)
+	}
+	return _u
+}
+
+// ClearTaskOptions clears the value of the "task_options" field.
+func (_u *ScheduleUpdate) ClearTaskOptions() *ScheduleUpdate {
+	_u.mutation.ClearTaskOptions()
+	return _u
+}
+
 // SetPaused sets the "paused" field.
 func (_u *ScheduleUpdate) SetPaused(v bool) *ScheduleUpdate {
 	_u.mutation.SetPaused(v)
@@ -344,6 +378,46 @@ func (_u *ScheduleUpdate) SetNillableNextWall(v *string) *ScheduleUpdate {
 // ClearNextWall clears the value of the "next_wall" field.
 func (_u *ScheduleUpdate) ClearNextWall() *ScheduleUpdate {
 	_u.mutation.ClearNextWall()
+	return _u
+}
+
+// SetOverdue sets the "overdue" field.
+func (_u *ScheduleUpdate) SetOverdue(v string) *ScheduleUpdate {
+	_u.mutation.SetOverdue(v)
+	return _u
+}
+
+// SetNillableOverdue sets the "overdue" field if the given value is not nil.
+func (_u *ScheduleUpdate) SetNillableOverdue(v *string) *ScheduleUpdate {
+	if v != nil {
+		_u.SetOverdue(*v)
+	}
+	return _u
+}
+
+// ClearOverdue clears the value of the "overdue" field.
+func (_u *ScheduleUpdate) ClearOverdue() *ScheduleUpdate {
+	_u.mutation.ClearOverdue()
+	return _u
+}
+
+// SetBufferedWall sets the "buffered_wall" field.
+func (_u *ScheduleUpdate) SetBufferedWall(v string) *ScheduleUpdate {
+	_u.mutation.SetBufferedWall(v)
+	return _u
+}
+
+// SetNillableBufferedWall sets the "buffered_wall" field if the given value is not nil.
+func (_u *ScheduleUpdate) SetNillableBufferedWall(v *string) *ScheduleUpdate {
+	if v != nil {
+		_u.SetBufferedWall(*v)
+	}
+	return _u
+}
+
+// ClearBufferedWall clears the value of the "buffered_wall" field.
+func (_u *ScheduleUpdate) ClearBufferedWall() *ScheduleUpdate {
+	_u.mutation.ClearBufferedWall()
 	return _u
 }
 
@@ -521,6 +595,47 @@ func (_u *ScheduleUpdate) ClearLastErrorDate() *ScheduleUpdate {
 	return _u
 }
 
+// SetReplaced sets the "replaced" field.
+func (_u *ScheduleUpdate) SetReplaced(v string) *ScheduleUpdate {
+	_u.mutation.SetReplaced(v)
+	return _u
+}
+
+// SetNillableReplaced sets the "replaced" field if the given value is not nil.
+func (_u *ScheduleUpdate) SetNillableReplaced(v *string) *ScheduleUpdate {
+	if v != nil {
+		_u.SetReplaced(*v)
+	}
+	return _u
+}
+
+// ClearReplaced clears the value of the "replaced" field.
+func (_u *ScheduleUpdate) ClearReplaced() *ScheduleUpdate {
+	_u.mutation.ClearReplaced()
+	return _u
+}
+
+// SetAlternations sets the "alternations" field.
+func (_u *ScheduleUpdate) SetAlternations(v int) *ScheduleUpdate {
+	_u.mutation.ResetAlternations()
+	_u.mutation.SetAlternations(v)
+	return _u
+}
+
+// SetNillableAlternations sets the "alternations" field if the given value is not nil.
+func (_u *ScheduleUpdate) SetNillableAlternations(v *int) *ScheduleUpdate {
+	if v != nil {
+		_u.SetAlternations(*v)
+	}
+	return _u
+}
+
+// AddAlternations adds value to the "alternations" field.
+func (_u *ScheduleUpdate) AddAlternations(v int) *ScheduleUpdate {
+	_u.mutation.AddAlternations(v)
+	return _u
+}
+
 // Mutation returns the ScheduleMutation object of the builder.
 func (_u *ScheduleUpdate) Mutation() *ScheduleMutation {
 	return _u.mutation
@@ -621,6 +736,15 @@ func (_u *ScheduleUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if value, ok := _u.mutation.Misfire(); ok {
 		_spec.SetField(schedule.FieldMisfire, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.Overlap(); ok {
+		_spec.SetField(schedule.FieldOverlap, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.TaskOptions(); ok {
+		_spec.SetField(schedule.FieldTaskOptions, field.TypeString, value)
+	}
+	if _u.mutation.TaskOptionsCleared() {
+		_spec.ClearField(schedule.FieldTaskOptions, field.TypeString)
+	}
 	if value, ok := _u.mutation.Paused(); ok {
 		_spec.SetField(schedule.FieldPaused, field.TypeBool, value)
 	}
@@ -647,6 +771,18 @@ func (_u *ScheduleUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.NextWallCleared() {
 		_spec.ClearField(schedule.FieldNextWall, field.TypeString)
+	}
+	if value, ok := _u.mutation.Overdue(); ok {
+		_spec.SetField(schedule.FieldOverdue, field.TypeString, value)
+	}
+	if _u.mutation.OverdueCleared() {
+		_spec.ClearField(schedule.FieldOverdue, field.TypeString)
+	}
+	if value, ok := _u.mutation.BufferedWall(); ok {
+		_spec.SetField(schedule.FieldBufferedWall, field.TypeString, value)
+	}
+	if _u.mutation.BufferedWallCleared() {
+		_spec.ClearField(schedule.FieldBufferedWall, field.TypeString)
 	}
 	if value, ok := _u.mutation.DueDate(); ok {
 		_spec.SetField(schedule.FieldDueDate, field.TypeTime, value)
@@ -698,6 +834,18 @@ func (_u *ScheduleUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.LastErrorDateCleared() {
 		_spec.ClearField(schedule.FieldLastErrorDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.Replaced(); ok {
+		_spec.SetField(schedule.FieldReplaced, field.TypeString, value)
+	}
+	if _u.mutation.ReplacedCleared() {
+		_spec.ClearField(schedule.FieldReplaced, field.TypeString)
+	}
+	if value, ok := _u.mutation.Alternations(); ok {
+		_spec.SetField(schedule.FieldAlternations, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedAlternations(); ok {
+		_spec.AddField(schedule.FieldAlternations, field.TypeInt, value)
 	}
 	_spec.Node.Schema = _u.schemaConfig.Schedule
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)
@@ -942,6 +1090,40 @@ func (_u *ScheduleUpdateOne) SetNillableMisfire(v *string) *ScheduleUpdateOne {
 	return _u
 }
 
+// SetOverlap sets the "overlap" field.
+func (_u *ScheduleUpdateOne) SetOverlap(v string) *ScheduleUpdateOne {
+	_u.mutation.SetOverlap(v)
+	return _u
+}
+
+// SetNillableOverlap sets the "overlap" field if the given value is not nil.
+func (_u *ScheduleUpdateOne) SetNillableOverlap(v *string) *ScheduleUpdateOne {
+	if v != nil {
+		_u.SetOverlap(*v)
+	}
+	return _u
+}
+
+// SetTaskOptions sets the "task_options" field.
+func (_u *ScheduleUpdateOne) SetTaskOptions(v string) *ScheduleUpdateOne {
+	_u.mutation.SetTaskOptions(v)
+	return _u
+}
+
+// SetNillableTaskOptions sets the "task_options" field if the given value is not nil.
+func (_u *ScheduleUpdateOne) SetNillableTaskOptions(v *string) *ScheduleUpdateOne {
+	if v != nil {
+		_u.SetTaskOptions(*v)
+	}
+	return _u
+}
+
+// ClearTaskOptions clears the value of the "task_options" field.
+func (_u *ScheduleUpdateOne) ClearTaskOptions() *ScheduleUpdateOne {
+	_u.mutation.ClearTaskOptions()
+	return _u
+}
+
 // SetPaused sets the "paused" field.
 func (_u *ScheduleUpdateOne) SetPaused(v bool) *ScheduleUpdateOne {
 	_u.mutation.SetPaused(v)
@@ -1033,6 +1215,46 @@ func (_u *ScheduleUpdateOne) SetNillableNextWall(v *string) *ScheduleUpdateOne {
 // ClearNextWall clears the value of the "next_wall" field.
 func (_u *ScheduleUpdateOne) ClearNextWall() *ScheduleUpdateOne {
 	_u.mutation.ClearNextWall()
+	return _u
+}
+
+// SetOverdue sets the "overdue" field.
+func (_u *ScheduleUpdateOne) SetOverdue(v string) *ScheduleUpdateOne {
+	_u.mutation.SetOverdue(v)
+	return _u
+}
+
+// SetNillableOverdue sets the "overdue" field if the given value is not nil.
+func (_u *ScheduleUpdateOne) SetNillableOverdue(v *string) *ScheduleUpdateOne {
+	if v != nil {
+		_u.SetOverdue(*v)
+	}
+	return _u
+}
+
+// ClearOverdue clears the value of the "overdue" field.
+func (_u *ScheduleUpdateOne) ClearOverdue() *ScheduleUpdateOne {
+	_u.mutation.ClearOverdue()
+	return _u
+}
+
+// SetBufferedWall sets the "buffered_wall" field.
+func (_u *ScheduleUpdateOne) SetBufferedWall(v string) *ScheduleUpdateOne {
+	_u.mutation.SetBufferedWall(v)
+	return _u
+}
+
+// SetNillableBufferedWall sets the "buffered_wall" field if the given value is not nil.
+func (_u *ScheduleUpdateOne) SetNillableBufferedWall(v *string) *ScheduleUpdateOne {
+	if v != nil {
+		_u.SetBufferedWall(*v)
+	}
+	return _u
+}
+
+// ClearBufferedWall clears the value of the "buffered_wall" field.
+func (_u *ScheduleUpdateOne) ClearBufferedWall() *ScheduleUpdateOne {
+	_u.mutation.ClearBufferedWall()
 	return _u
 }
 
@@ -1210,6 +1432,47 @@ func (_u *ScheduleUpdateOne) ClearLastErrorDate() *ScheduleUpdateOne {
 	return _u
 }
 
+// SetReplaced sets the "replaced" field.
+func (_u *ScheduleUpdateOne) SetReplaced(v string) *ScheduleUpdateOne {
+	_u.mutation.SetReplaced(v)
+	return _u
+}
+
+// SetNillableReplaced sets the "replaced" field if the given value is not nil.
+func (_u *ScheduleUpdateOne) SetNillableReplaced(v *string) *ScheduleUpdateOne {
+	if v != nil {
+		_u.SetReplaced(*v)
+	}
+	return _u
+}
+
+// ClearReplaced clears the value of the "replaced" field.
+func (_u *ScheduleUpdateOne) ClearReplaced() *ScheduleUpdateOne {
+	_u.mutation.ClearReplaced()
+	return _u
+}
+
+// SetAlternations sets the "alternations" field.
+func (_u *ScheduleUpdateOne) SetAlternations(v int) *ScheduleUpdateOne {
+	_u.mutation.ResetAlternations()
+	_u.mutation.SetAlternations(v)
+	return _u
+}
+
+// SetNillableAlternations sets the "alternations" field if the given value is not nil.
+func (_u *ScheduleUpdateOne) SetNillableAlternations(v *int) *ScheduleUpdateOne {
+	if v != nil {
+		_u.SetAlternations(*v)
+	}
+	return _u
+}
+
+// AddAlternations adds value to the "alternations" field.
+func (_u *ScheduleUpdateOne) AddAlternations(v int) *ScheduleUpdateOne {
+	_u.mutation.AddAlternations(v)
+	return _u
+}
+
 // Mutation returns the ScheduleMutation object of the builder.
 func (_u *ScheduleUpdateOne) Mutation() *ScheduleMutation {
 	return _u.mutation
@@ -1340,6 +1603,15 @@ func (_u *ScheduleUpdateOne) sqlSave(ctx context.Context) (_node *Schedule, err 
 	if value, ok := _u.mutation.Misfire(); ok {
 		_spec.SetField(schedule.FieldMisfire, field.TypeString, value)
 	}
+	if value, ok := _u.mutation.Overlap(); ok {
+		_spec.SetField(schedule.FieldOverlap, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.TaskOptions(); ok {
+		_spec.SetField(schedule.FieldTaskOptions, field.TypeString, value)
+	}
+	if _u.mutation.TaskOptionsCleared() {
+		_spec.ClearField(schedule.FieldTaskOptions, field.TypeString)
+	}
 	if value, ok := _u.mutation.Paused(); ok {
 		_spec.SetField(schedule.FieldPaused, field.TypeBool, value)
 	}
@@ -1366,6 +1638,18 @@ func (_u *ScheduleUpdateOne) sqlSave(ctx context.Context) (_node *Schedule, err 
 	}
 	if _u.mutation.NextWallCleared() {
 		_spec.ClearField(schedule.FieldNextWall, field.TypeString)
+	}
+	if value, ok := _u.mutation.Overdue(); ok {
+		_spec.SetField(schedule.FieldOverdue, field.TypeString, value)
+	}
+	if _u.mutation.OverdueCleared() {
+		_spec.ClearField(schedule.FieldOverdue, field.TypeString)
+	}
+	if value, ok := _u.mutation.BufferedWall(); ok {
+		_spec.SetField(schedule.FieldBufferedWall, field.TypeString, value)
+	}
+	if _u.mutation.BufferedWallCleared() {
+		_spec.ClearField(schedule.FieldBufferedWall, field.TypeString)
 	}
 	if value, ok := _u.mutation.DueDate(); ok {
 		_spec.SetField(schedule.FieldDueDate, field.TypeTime, value)
@@ -1417,6 +1701,18 @@ func (_u *ScheduleUpdateOne) sqlSave(ctx context.Context) (_node *Schedule, err 
 	}
 	if _u.mutation.LastErrorDateCleared() {
 		_spec.ClearField(schedule.FieldLastErrorDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.Replaced(); ok {
+		_spec.SetField(schedule.FieldReplaced, field.TypeString, value)
+	}
+	if _u.mutation.ReplacedCleared() {
+		_spec.ClearField(schedule.FieldReplaced, field.TypeString)
+	}
+	if value, ok := _u.mutation.Alternations(); ok {
+		_spec.SetField(schedule.FieldAlternations, field.TypeInt, value)
+	}
+	if value, ok := _u.mutation.AddedAlternations(); ok {
+		_spec.AddField(schedule.FieldAlternations, field.TypeInt, value)
 	}
 	_spec.Node.Schema = _u.schemaConfig.Schedule
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)

@@ -28,8 +28,14 @@ type TaskEvent struct {
 	Actor *uuid.UUID `json:"actor,omitempty"`
 	// Reason holds the value of the "reason" field.
 	Reason *string `json:"reason,omitempty"`
-	// the status that the action met
-	Was          string `json:"was,omitempty"`
+	// the status, or the value of the setting, that the action met
+	Was string `json:"was,omitempty"`
+	// queue, limit or schedule
+	Setting *string `json:"setting,omitempty"`
+	// of the setting
+	Name *string `json:"name,omitempty"`
+	// the value of the setting afterwards
+	Became       *string `json:"became,omitempty"`
 	selectValues sql.SelectValues
 }
 
@@ -40,7 +46,7 @@ func (*TaskEvent) scanValues(columns []string) ([]any, error) {
 		switch columns[i] {
 		case taskevent.FieldActor:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
-		case taskevent.FieldAction, taskevent.FieldReason, taskevent.FieldWas:
+		case taskevent.FieldAction, taskevent.FieldReason, taskevent.FieldWas, taskevent.FieldSetting, taskevent.FieldName, taskevent.FieldBecame:
 			values[i] = new(sql.NullString)
 		case taskevent.FieldCreatedDate:
 			values[i] = new(sql.NullTime)
@@ -105,6 +111,27 @@ func (_m *TaskEvent) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Was = value.String
 			}
+		case taskevent.FieldSetting:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field setting", values[i])
+			} else if value.Valid {
+				_m.Setting = new(string)
+				*_m.Setting = value.String
+			}
+		case taskevent.FieldName:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field name", values[i])
+			} else if value.Valid {
+				_m.Name = new(string)
+				*_m.Name = value.String
+			}
+		case taskevent.FieldBecame:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field became", values[i])
+			} else if value.Valid {
+				_m.Became = new(string)
+				*_m.Became = value.String
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -162,6 +189,21 @@ func (_m *TaskEvent) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("was=")
 	builder.WriteString(_m.Was)
+	builder.WriteString(", ")
+	if v := _m.Setting; v != nil {
+		builder.WriteString("setting=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.Name; v != nil {
+		builder.WriteString("name=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.Became; v != nil {
+		builder.WriteString("became=")
+		builder.WriteString(*v)
+	}
 	builder.WriteByte(')')
 	return builder.String()
 }

@@ -74,6 +74,48 @@ func (_c *TaskEventCreate) SetWas(v string) *TaskEventCreate {
 	return _c
 }
 
+// SetSetting sets the "setting" field.
+func (_c *TaskEventCreate) SetSetting(v string) *TaskEventCreate {
+	_c.mutation.SetSetting(v)
+	return _c
+}
+
+// SetNillableSetting sets the "setting" field if the given value is not nil.
+func (_c *TaskEventCreate) SetNillableSetting(v *string) *TaskEventCreate {
+	if v != nil {
+		_c.SetSetting(*v)
+	}
+	return _c
+}
+
+// SetName sets the "name" field.
+func (_c *TaskEventCreate) SetName(v string) *TaskEventCreate {
+	_c.mutation.SetName(v)
+	return _c
+}
+
+// SetNillableName sets the "name" field if the given value is not nil.
+func (_c *TaskEventCreate) SetNillableName(v *string) *TaskEventCreate {
+	if v != nil {
+		_c.SetName(*v)
+	}
+	return _c
+}
+
+// SetBecame sets the "became" field.
+func (_c *TaskEventCreate) SetBecame(v string) *TaskEventCreate {
+	_c.mutation.SetBecame(v)
+	return _c
+}
+
+// SetNillableBecame sets the "became" field if the given value is not nil.
+func (_c *TaskEventCreate) SetNillableBecame(v *string) *TaskEventCreate {
+	if v != nil {
+		_c.SetBecame(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *TaskEventCreate) SetID(v uuid.UUID) *TaskEventCreate {
 	_c.mutation.SetID(v)
@@ -188,6 +230,18 @@ func (_c *TaskEventCreate) createSpec() (*TaskEvent, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Was(); ok {
 		_spec.SetField(taskevent.FieldWas, field.TypeString, value)
 		_node.Was = value
+	}
+	if value, ok := _c.mutation.Setting(); ok {
+		_spec.SetField(taskevent.FieldSetting, field.TypeString, value)
+		_node.Setting = &value
+	}
+	if value, ok := _c.mutation.Name(); ok {
+		_spec.SetField(taskevent.FieldName, field.TypeString, value)
+		_node.Name = &value
+	}
+	if value, ok := _c.mutation.Became(); ok {
+		_spec.SetField(taskevent.FieldBecame, field.TypeString, value)
+		_node.Became = &value
 	}
 	return _node, _spec
 }

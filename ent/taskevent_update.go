@@ -75,6 +75,15 @@ func (_u *TaskEventUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	if _u.mutation.ReasonCleared() {
 		_spec.ClearField(taskevent.FieldReason, field.TypeString)
 	}
+	if _u.mutation.SettingCleared() {
+		_spec.ClearField(taskevent.FieldSetting, field.TypeString)
+	}
+	if _u.mutation.NameCleared() {
+		_spec.ClearField(taskevent.FieldName, field.TypeString)
+	}
+	if _u.mutation.BecameCleared() {
+		_spec.ClearField(taskevent.FieldBecame, field.TypeString)
+	}
 	_spec.Node.Schema = _u.schemaConfig.TaskEvent
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)
 	if _node, err = sqlgraph.UpdateNodes(ctx, _u.driver, _spec); err != nil {
@@ -173,6 +182,15 @@ func (_u *TaskEventUpdateOne) sqlSave(ctx context.Context) (_node *TaskEvent, er
 	}
 	if _u.mutation.ReasonCleared() {
 		_spec.ClearField(taskevent.FieldReason, field.TypeString)
+	}
+	if _u.mutation.SettingCleared() {
+		_spec.ClearField(taskevent.FieldSetting, field.TypeString)
+	}
+	if _u.mutation.NameCleared() {
+		_spec.ClearField(taskevent.FieldName, field.TypeString)
+	}
+	if _u.mutation.BecameCleared() {
+		_spec.ClearField(taskevent.FieldBecame, field.TypeString)
 	}
 	_spec.Node.Schema = _u.schemaConfig.TaskEvent
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)

@@ -24,17 +24,29 @@ type TaskMessage struct {
 	MessageID string `json:"message_id,omitempty"`
 	// when it was taken in
 	CreatedDate time.Time `json:"created_date,omitempty"`
-	// Outcome holds the value of the "outcome" field.
+	// redriven: it was refused, and is taken in anew
 	Outcome string `json:"outcome,omitempty"`
+	// by which another body under the same id is noticed
+	BodyHash int64 `json:"body_hash,omitempty"`
 	// of one that was submitted; the task may have been removed since
 	TaskID *uuid.UUID `json:"task_id,omitempty"`
 	// why it was refused, for programs
 	Code *string `json:"code,omitempty"`
-	// why it was refused or dropped; operators only
+	// why it was refused, dropped or superseded; operators only
 	Detail *string `json:"detail,omitempty"`
 	// of one that was refused: valid UTF-8, cut to a bound; operators only
-	Body         *string `json:"body,omitempty"`
-	selectValues sql.SelectValues
+	Body *string `json:"body,omitempty"`
+	// of one that was refused, as JSON, with its sequence and timestamp; null: it was not kept whole
+	Headers *string `json:"headers,omitempty"`
+	// why the broker did not take it as a dead letter; operators only
+	DeadLetterError *string `json:"dead_letter_error,omitempty"`
+	// when it was last given back to be taken in anew
+	RedrivenDate *time.Time `json:"redriven_date,omitempty"`
+	// RedrivenBy holds the value of the "redriven_by" field.
+	RedrivenBy *uuid.UUID `json:"redriven_by,omitempty"`
+	// RedrivenReason holds the value of the "redriven_reason" field.
+	RedrivenReason *string `json:"redriven_reason,omitempty"`
+	selectValues   sql.SelectValues
 }
 
 // scanValues returns the types for scanning values from sql.Rows.
@@ -42,11 +54,13 @@ func (*TaskMessage) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case taskmessage.FieldTaskID:
+		case taskmessage.FieldTaskID, taskmessage.FieldRedrivenBy:
 			values[i] = &sql.NullScanner{S: new(uuid.UUID)}
-		case taskmessage.FieldSource, taskmessage.FieldMessageID, taskmessage.FieldOutcome, taskmessage.FieldCode, taskmessage.FieldDetail, taskmessage.FieldBody:
+		case taskmessage.FieldBodyHash:
+			values[i] = new(sql.NullInt64)
+		case taskmessage.FieldSource, taskmessage.FieldMessageID, taskmessage.FieldOutcome, taskmessage.FieldCode, taskmessage.FieldDetail, taskmessage.FieldBody, taskmessage.FieldHeaders, taskmessage.FieldDeadLetterError, taskmessage.FieldRedrivenReason:
 			values[i] = new(sql.NullString)
-		case taskmessage.FieldCreatedDate:
+		case taskmessage.FieldCreatedDate, taskmessage.FieldRedrivenDate:
 			values[i] = new(sql.NullTime)
 		case taskmessage.FieldID:
 			values[i] = new(uuid.UUID)
@@ -95,6 +109,12 @@ func (_m *TaskMessage) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Outcome = value.String
 			}
+		case taskmessage.FieldBodyHash:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field body_hash", values[i])
+			} else if value.Valid {
+				_m.BodyHash = value.Int64
+			}
 		case taskmessage.FieldTaskID:
 			if value, ok := values[i].(*sql.NullScanner); !ok {
 				return fmt.Errorf("unexpected type %T for field task_id", values[i])
@@ -122,6 +142,41 @@ func (_m *TaskMessage) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Body = new(string)
 				*_m.Body = value.String
+			}
+		case taskmessage.FieldHeaders:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field headers", values[i])
+			} else if value.Valid {
+				_m.Headers = new(string)
+				*_m.Headers = value.String
+			}
+		case taskmessage.FieldDeadLetterError:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field dead_letter_error", values[i])
+			} else if value.Valid {
+				_m.DeadLetterError = new(string)
+				*_m.DeadLetterError = value.String
+			}
+		case taskmessage.FieldRedrivenDate:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field redriven_date", values[i])
+			} else if value.Valid {
+				_m.RedrivenDate = new(time.Time)
+				*_m.RedrivenDate = value.Time
+			}
+		case taskmessage.FieldRedrivenBy:
+			if value, ok := values[i].(*sql.NullScanner); !ok {
+				return fmt.Errorf("unexpected type %T for field redriven_by", values[i])
+			} else if value.Valid {
+				_m.RedrivenBy = new(uuid.UUID)
+				*_m.RedrivenBy = *value.S.(*uuid.UUID)
+			}
+		case taskmessage.FieldRedrivenReason:
+			if value, ok := values[i].(*sql.NullString); !ok {
+				return fmt.Errorf("unexpected type %T for field redriven_reason", values[i])
+			} else if value.Valid {
+				_m.RedrivenReason = new(string)
+				*_m.RedrivenReason = value.String
 			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
@@ -171,6 +226,9 @@ func (_m *TaskMessage) String() string {
 	builder.WriteString("outcome=")
 	builder.WriteString(_m.Outcome)
 	builder.WriteString(", ")
+	builder.WriteString("body_hash=")
+	builder.WriteString(fmt.Sprintf("%v", _m.BodyHash))
+	builder.WriteString(", ")
 	if v := _m.TaskID; v != nil {
 		builder.WriteString("task_id=")
 		builder.WriteString(fmt.Sprintf("%v", *v))
@@ -188,6 +246,31 @@ func (_m *TaskMessage) String() string {
 	builder.WriteString(", ")
 	if v := _m.Body; v != nil {
 		builder.WriteString("body=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.Headers; v != nil {
+		builder.WriteString("headers=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.DeadLetterError; v != nil {
+		builder.WriteString("dead_letter_error=")
+		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.RedrivenDate; v != nil {
+		builder.WriteString("redriven_date=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.RedrivenBy; v != nil {
+		builder.WriteString("redriven_by=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
+	}
+	builder.WriteString(", ")
+	if v := _m.RedrivenReason; v != nil {
+		builder.WriteString("redriven_reason=")
 		builder.WriteString(*v)
 	}
 	builder.WriteByte(')')

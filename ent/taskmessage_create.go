@@ -46,6 +46,12 @@ func (_c *TaskMessageCreate) SetOutcome(v string) *TaskMessageCreate {
 	return _c
 }
 
+// SetBodyHash sets the "body_hash" field.
+func (_c *TaskMessageCreate) SetBodyHash(v int64) *TaskMessageCreate {
+	_c.mutation.SetBodyHash(v)
+	return _c
+}
+
 // SetTaskID sets the "task_id" field.
 func (_c *TaskMessageCreate) SetTaskID(v uuid.UUID) *TaskMessageCreate {
 	_c.mutation.SetTaskID(v)
@@ -98,6 +104,76 @@ func (_c *TaskMessageCreate) SetBody(v string) *TaskMessageCreate {
 func (_c *TaskMessageCreate) SetNillableBody(v *string) *TaskMessageCreate {
 	if v != nil {
 		_c.SetBody(*v)
+	}
+	return _c
+}
+
+// SetHeaders sets the "headers" field.
+func (_c *TaskMessageCreate) SetHeaders(v string) *TaskMessageCreate {
+	_c.mutation.SetHeaders(v)
+	return _c
+}
+
+// SetNillableHeaders sets the "headers" field if the given value is not nil.
+func (_c *TaskMessageCreate) SetNillableHeaders(v *string) *TaskMessageCreate {
+	if v != nil {
+		_c.SetHeaders(*v)
+	}
+	return _c
+}
+
+// SetDeadLetterError sets the "dead_letter_error" field.
+func (_c *TaskMessageCreate) SetDeadLetterError(v string) *TaskMessageCreate {
+	_c.mutation.SetDeadLetterError(v)
+	return _c
+}
+
+// SetNillableDeadLetterError sets the "dead_letter_error" field if the given value is not nil.
+func (_c *TaskMessageCreate) SetNillableDeadLetterError(v *string) *TaskMessageCreate {
+	if v != nil {
+		_c.SetDeadLetterError(*v)
+	}
+	return _c
+}
+
+// SetRedrivenDate sets the "redriven_date" field.
+func (_c *TaskMessageCreate) SetRedrivenDate(v time.Time) *TaskMessageCreate {
+	_c.mutation.SetRedrivenDate(v)
+	return _c
+}
+
+// SetNillableRedrivenDate sets the "redriven_date" field if the given value is not nil.
+func (_c *TaskMessageCreate) SetNillableRedrivenDate(v *time.Time) *TaskMessageCreate {
+	if v != nil {
+		_c.SetRedrivenDate(*v)
+	}
+	return _c
+}
+
+// SetRedrivenBy sets the "redriven_by" field.
+func (_c *TaskMessageCreate) SetRedrivenBy(v uuid.UUID) *TaskMessageCreate {
+	_c.mutation.SetRedrivenBy(v)
+	return _c
+}
+
+// SetNillableRedrivenBy sets the "redriven_by" field if the given value is not nil.
+func (_c *TaskMessageCreate) SetNillableRedrivenBy(v *uuid.UUID) *TaskMessageCreate {
+	if v != nil {
+		_c.SetRedrivenBy(*v)
+	}
+	return _c
+}
+
+// SetRedrivenReason sets the "redriven_reason" field.
+func (_c *TaskMessageCreate) SetRedrivenReason(v string) *TaskMessageCreate {
+	_c.mutation.SetRedrivenReason(v)
+	return _c
+}
+
+// SetNillableRedrivenReason sets the "redriven_reason" field if the given value is not nil.
+func (_c *TaskMessageCreate) SetNillableRedrivenReason(v *string) *TaskMessageCreate {
+	if v != nil {
+		_c.SetRedrivenReason(*v)
 	}
 	return _c
 }
@@ -157,6 +233,9 @@ func (_c *TaskMessageCreate) check() error {
 	if _, ok := _c.mutation.Outcome(); !ok {
 		return &ValidationError{Name: "outcome", err: errors.New(`ent: missing required field "TaskMessage.outcome"`)}
 	}
+	if _, ok := _c.mutation.BodyHash(); !ok {
+		return &ValidationError{Name: "body_hash", err: errors.New(`ent: missing required field "TaskMessage.body_hash"`)}
+	}
 	return nil
 }
 
@@ -209,6 +288,10 @@ func (_c *TaskMessageCreate) createSpec() (*TaskMessage, *sqlgraph.CreateSpec) {
 		_spec.SetField(taskmessage.FieldOutcome, field.TypeString, value)
 		_node.Outcome = value
 	}
+	if value, ok := _c.mutation.BodyHash(); ok {
+		_spec.SetField(taskmessage.FieldBodyHash, field.TypeInt64, value)
+		_node.BodyHash = value
+	}
 	if value, ok := _c.mutation.TaskID(); ok {
 		_spec.SetField(taskmessage.FieldTaskID, field.TypeUUID, value)
 		_node.TaskID = &value
@@ -224,6 +307,26 @@ func (_c *TaskMessageCreate) createSpec() (*TaskMessage, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Body(); ok {
 		_spec.SetField(taskmessage.FieldBody, field.TypeString, value)
 		_node.Body = &value
+	}
+	if value, ok := _c.mutation.Headers(); ok {
+		_spec.SetField(taskmessage.FieldHeaders, field.TypeString, value)
+		_node.Headers = &value
+	}
+	if value, ok := _c.mutation.DeadLetterError(); ok {
+		_spec.SetField(taskmessage.FieldDeadLetterError, field.TypeString, value)
+		_node.DeadLetterError = &value
+	}
+	if value, ok := _c.mutation.RedrivenDate(); ok {
+		_spec.SetField(taskmessage.FieldRedrivenDate, field.TypeTime, value)
+		_node.RedrivenDate = &value
+	}
+	if value, ok := _c.mutation.RedrivenBy(); ok {
+		_spec.SetField(taskmessage.FieldRedrivenBy, field.TypeUUID, value)
+		_node.RedrivenBy = &value
+	}
+	if value, ok := _c.mutation.RedrivenReason(); ok {
+		_spec.SetField(taskmessage.FieldRedrivenReason, field.TypeString, value)
+		_node.RedrivenReason = &value
 	}
 	return _node, _spec
 }

@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
 	"entgo.io/ent/schema/field"
+	"github.com/google/uuid"
 	"taskkit.dev/ent/internal"
 	"taskkit.dev/ent/predicate"
 	"taskkit.dev/ent/taskmessage"
@@ -25,6 +27,200 @@ type TaskMessageUpdate struct {
 // Where appends a list predicates to the TaskMessageUpdate builder.
 func (_u *TaskMessageUpdate) Where(ps ...predicate.TaskMessage) *TaskMessageUpdate {
 	_u.mutation.Where(ps...)
+	return _u
+}
+
+// SetOutcome sets the "outcome" field.
+func (_u *TaskMessageUpdate) SetOutcome(v string) *TaskMessageUpdate {
+	_u.mutation.SetOutcome(v)
+	return _u
+}
+
+// SetNillableOutcome sets the "outcome" field if the given value is not nil.
+func (_u *TaskMessageUpdate) SetNillableOutcome(v *string) *TaskMessageUpdate {
+	if v != nil {
+		_u.SetOutcome(*v)
+	}
+	return _u
+}
+
+// SetTaskID sets the "task_id" field.
+func (_u *TaskMessageUpdate) SetTaskID(v uuid.UUID) *TaskMessageUpdate {
+	_u.mutation.SetTaskID(v)
+	return _u
+}
+
+// SetNillableTaskID sets the "task_id" field if the given value is not nil.
+func (_u *TaskMessageUpdate) SetNillableTaskID(v *uuid.UUID) *TaskMessageUpdate {
+	if v != nil {
+		_u.SetTaskID(*v)
+	}
+	return _u
+}
+
+// ClearTaskID clears the value of the "task_id" field.
+func (_u *TaskMessageUpdate) ClearTaskID() *TaskMessageUpdate {
+	_u.mutation.ClearTaskID()
+	return _u
+}
+
+// SetCode sets the "code" field.
+func (_u *TaskMessageUpdate) SetCode(v string) *TaskMessageUpdate {
+	_u.mutation.SetCode(v)
+	return _u
+}
+
+// SetNillableCode sets the "code" field if the given value is not nil.
+func (_u *TaskMessageUpdate) SetNillableCode(v *string) *TaskMessageUpdate {
+	if v != nil {
+		_u.SetCode(*v)
+	}
+	return _u
+}
+
+// ClearCode clears the value of the "code" field.
+func (_u *TaskMessageUpdate) ClearCode() *TaskMessageUpdate {
+	_u.mutation.ClearCode()
+	return _u
+}
+
+// SetDetail sets the "detail" field.
+func (_u *TaskMessageUpdate) SetDetail(v string) *TaskMessageUpdate {
+	_u.mutation.SetDetail(v)
+	return _u
+}
+
+// SetNillableDetail sets the "detail" field if the given value is not nil.
+func (_u *TaskMessageUpdate) SetNillableDetail(v *string) *TaskMessageUpdate {
+	if v != nil {
+		_u.SetDetail(*v)
+	}
+	return _u
+}
+
+// ClearDetail clears the value of the "detail" field.
+func (_u *TaskMessageUpdate) ClearDetail() *TaskMessageUpdate {
+	_u.mutation.ClearDetail()
+	return _u
+}
+
+// SetBody sets the "body" field.
+func (_u *TaskMessageUpdate) SetBody(v string) *TaskMessageUpdate {
+	_u.mutation.SetBody(v)
+	return _u
+}
+
+// SetNillableBody sets the "body" field if the given value is not nil.
+func (_u *TaskMessageUpdate) SetNillableBody(v *string) *TaskMessageUpdate {
+	if v != nil {
+		_u.SetBody(*v)
+	}
+	return _u
+}
+
+// ClearBody clears the value of the "body" field.
+func (_u *TaskMessageUpdate) ClearBody() *TaskMessageUpdate {
+	_u.mutation.ClearBody()
+	return _u
+}
+
+// SetHeaders sets the "headers" field.
+func (_u *TaskMessageUpdate) SetHeaders(v string) *TaskMessageUpdate {
+	_u.mutation.SetHeaders(v)
+	return _u
+}
+
+// SetNillableHeaders sets the "headers" field if the given value is not nil.
+func (_u *TaskMessageUpdate) SetNillableHeaders(v *string) *TaskMessageUpdate {
+	if v != nil {
+		_u.SetHeaders(*v)
+	}
+	return _u
+}
+
+// ClearHeaders clears the value of the "headers" field.
+func (_u *TaskMessageUpdate) ClearHeaders() *TaskMessageUpdate {
+	_u.mutation.ClearHeaders()
+	return _u
+}
+
+// SetDeadLetterError sets the "dead_letter_error" field.
+func (_u *TaskMessageUpdate) SetDeadLetterError(v string) *TaskMessageUpdate {
+	_u.mutation.SetDeadLetterError(v)
+	return _u
+}
+
+// SetNillableDeadLetterError sets the "dead_letter_error" field if the given value is not nil.
+func (_u *TaskMessageUpdate) SetNillableDeadLetterError(v *string) *TaskMessageUpdate {
+	if v != nil {
+		_u.SetDeadLetterError(*v)
+	}
+	return _u
+}
+
+// ClearDeadLetterError clears the value of the "dead_letter_error" field.
+func (_u *TaskMessageUpdate) ClearDeadLetterError() *TaskMessageUpdate {
+	_u.mutation.ClearDeadLetterError()
+	return _u
+}
+
+// SetRedrivenDate sets the "redriven_date" field.
+func (_u *TaskMessageUpdate) SetRedrivenDate(v time.Time) *TaskMessageUpdate {
+	_u.mutation.SetRedrivenDate(v)
+	return _u
+}
+
+// SetNillableRedrivenDate sets the "redriven_date" field if the given value is not nil.
+func (_u *TaskMessageUpdate) SetNillableRedrivenDate(v *time.Time) *TaskMessageUpdate {
+	if v != nil {
+		_u.SetRedrivenDate(*v)
+	}
+	return _u
+}
+
+// ClearRedrivenDate clears the value of the "redriven_date" field.
+func (_u *TaskMessageUpdate) ClearRedrivenDate() *TaskMessageUpdate {
+	_u.mutation.ClearRedrivenDate()
+	return _u
+}
+
+// SetRedrivenBy sets the "redriven_by" field.
+func (_u *TaskMessageUpdate) SetRedrivenBy(v uuid.UUID) *TaskMessageUpdate {
+	_u.mutation.SetRedrivenBy(v)
+	return _u
+}
+
+// SetNillableRedrivenBy sets the "redriven_by" field if the given value is not nil.
+func (_u *TaskMessageUpdate) SetNillableRedrivenBy(v *uuid.UUID) *TaskMessageUpdate {
+	if v != nil {
+		_u.SetRedrivenBy(*v)
+	}
+	return _u
+}
+
+// ClearRedrivenBy clears the value of the "redriven_by" field.
+func (_u *TaskMessageUpdate) ClearRedrivenBy() *TaskMessageUpdate {
+	_u.mutation.ClearRedrivenBy()
+	return _u
+}
+
+// SetRedrivenReason sets the "redriven_reason" field.
+func (_u *TaskMessageUpdate) SetRedrivenReason(v string) *TaskMessageUpdate {
+	_u.mutation.SetRedrivenReason(v)
+	return _u
+}
+
+// SetNillableRedrivenReason sets the "redriven_reason" field if the given value is not nil.
+func (_u *TaskMessageUpdate) SetNillableRedrivenReason(v *string) *TaskMessageUpdate {
+	if v != nil {
+		_u.SetRedrivenReason(*v)
+	}
+	return _u
+}
+
+// ClearRedrivenReason clears the value of the "redriven_reason" field.
+func (_u *TaskMessageUpdate) ClearRedrivenReason() *TaskMessageUpdate {
+	_u.mutation.ClearRedrivenReason()
 	return _u
 }
 
@@ -69,17 +265,62 @@ func (_u *TaskMessageUpdate) sqlSave(ctx context.Context) (_node int, err error)
 			}
 		}
 	}
+	if value, ok := _u.mutation.Outcome(); ok {
+		_spec.SetField(taskmessage.FieldOutcome, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.TaskID(); ok {
+		_spec.SetField(taskmessage.FieldTaskID, field.TypeUUID, value)
+	}
 	if _u.mutation.TaskIDCleared() {
 		_spec.ClearField(taskmessage.FieldTaskID, field.TypeUUID)
+	}
+	if value, ok := _u.mutation.Code(); ok {
+		_spec.SetField(taskmessage.FieldCode, field.TypeString, value)
 	}
 	if _u.mutation.CodeCleared() {
 		_spec.ClearField(taskmessage.FieldCode, field.TypeString)
 	}
+	if value, ok := _u.mutation.Detail(); ok {
+		_spec.SetField(taskmessage.FieldDetail, field.TypeString, value)
+	}
 	if _u.mutation.DetailCleared() {
 		_spec.ClearField(taskmessage.FieldDetail, field.TypeString)
 	}
+	if value, ok := _u.mutation.Body(); ok {
+		_spec.SetField(taskmessage.FieldBody, field.TypeString, value)
+	}
 	if _u.mutation.BodyCleared() {
 		_spec.ClearField(taskmessage.FieldBody, field.TypeString)
+	}
+	if value, ok := _u.mutation.Headers(); ok {
+		_spec.SetField(taskmessage.FieldHeaders, field.TypeString, value)
+	}
+	if _u.mutation.HeadersCleared() {
+		_spec.ClearField(taskmessage.FieldHeaders, field.TypeString)
+	}
+	if value, ok := _u.mutation.DeadLetterError(); ok {
+		_spec.SetField(taskmessage.FieldDeadLetterError, field.TypeString, value)
+	}
+	if _u.mutation.DeadLetterErrorCleared() {
+		_spec.ClearField(taskmessage.FieldDeadLetterError, field.TypeString)
+	}
+	if value, ok := _u.mutation.RedrivenDate(); ok {
+		_spec.SetField(taskmessage.FieldRedrivenDate, field.TypeTime, value)
+	}
+	if _u.mutation.RedrivenDateCleared() {
+		_spec.ClearField(taskmessage.FieldRedrivenDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.RedrivenBy(); ok {
+		_spec.SetField(taskmessage.FieldRedrivenBy, field.TypeUUID, value)
+	}
+	if _u.mutation.RedrivenByCleared() {
+		_spec.ClearField(taskmessage.FieldRedrivenBy, field.TypeUUID)
+	}
+	if value, ok := _u.mutation.RedrivenReason(); ok {
+		_spec.SetField(taskmessage.FieldRedrivenReason, field.TypeString, value)
+	}
+	if _u.mutation.RedrivenReasonCleared() {
+		_spec.ClearField(taskmessage.FieldRedrivenReason, field.TypeString)
 	}
 	_spec.Node.Schema = _u.schemaConfig.TaskMessage
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)
@@ -101,6 +342,200 @@ type TaskMessageUpdateOne struct {
 	fields   []string
 	hooks    []Hook
 	mutation *TaskMessageMutation
+}
+
+// SetOutcome sets the "outcome" field.
+func (_u *TaskMessageUpdateOne) SetOutcome(v string) *TaskMessageUpdateOne {
+	_u.mutation.SetOutcome(v)
+	return _u
+}
+
+// SetNillableOutcome sets the "outcome" field if the given value is not nil.
+func (_u *TaskMessageUpdateOne) SetNillableOutcome(v *string) *TaskMessageUpdateOne {
+	if v != nil {
+		_u.SetOutcome(*v)
+	}
+	return _u
+}
+
+// SetTaskID sets the "task_id" field.
+func (_u *TaskMessageUpdateOne) SetTaskID(v uuid.UUID) *TaskMessageUpdateOne {
+	_u.mutation.SetTaskID(v)
+	return _u
+}
+
+// SetNillableTaskID sets the "task_id" field if the given value is not nil.
+func (_u *TaskMessageUpdateOne) SetNillableTaskID(v *uuid.UUID) *TaskMessageUpdateOne {
+	if v != nil {
+		_u.SetTaskID(*v)
+	}
+	return _u
+}
+
+// ClearTaskID clears the value of the "task_id" field.
+func (_u *TaskMessageUpdateOne) ClearTaskID() *TaskMessageUpdateOne {
+	_u.mutation.ClearTaskID()
+	return _u
+}
+
+// SetCode sets the "code" field.
+func (_u *TaskMessageUpdateOne) SetCode(v string) *TaskMessageUpdateOne {
+	_u.mutation.SetCode(v)
+	return _u
+}
+
+// SetNillableCode sets the "code" field if the given value is not nil.
+func (_u *TaskMessageUpdateOne) SetNillableCode(v *string) *TaskMessageUpdateOne {
+	if v != nil {
+		_u.SetCode(*v)
+	}
+	return _u
+}
+
+// ClearCode clears the value of the "code" field.
+func (_u *TaskMessageUpdateOne) ClearCode() *TaskMessageUpdateOne {
+	_u.mutation.ClearCode()
+	return _u
+}
+
+// SetDetail sets the "detail" field.
+func (_u *TaskMessageUpdateOne) SetDetail(v string) *TaskMessageUpdateOne {
+	_u.mutation.SetDetail(v)
+	return _u
+}
+
+// SetNillableDetail sets the "detail" field if the given value is not nil.
+func (_u *TaskMessageUpdateOne) SetNillableDetail(v *string) *TaskMessageUpdateOne {
+	if v != nil {
+		_u.SetDetail(*v)
+	}
+	return _u
+}
+
+// ClearDetail clears the value of the "detail" field.
+func (_u *TaskMessageUpdateOne) ClearDetail() *TaskMessageUpdateOne {
+	_u.mutation.ClearDetail()
+	return _u
+}
+
+// SetBody sets the "body" field.
+func (_u *TaskMessageUpdateOne) SetBody(v string) *TaskMessageUpdateOne {
+	_u.mutation.SetBody(v)
+	return _u
+}
+
+// SetNillableBody sets the "body" field if the given value is not nil.
+func (_u *TaskMessageUpdateOne) SetNillableBody(v *string) *TaskMessageUpdateOne {
+	if v != nil {
+		_u.SetBody(*v)
+	}
+	return _u
+}
+
+// ClearBody clears the value of the "body" field.
+func (_u *TaskMessageUpdateOne) ClearBody() *TaskMessageUpdateOne {
+	_u.mutation.ClearBody()
+	return _u
+}
+
+// SetHeaders sets the "headers" field.
+func (_u *TaskMessageUpdateOne) SetHeaders(v string) *TaskMessageUpdateOne {
+	_u.mutation.SetHeaders(v)
+	return _u
+}
+
+// SetNillableHeaders sets the "headers" field if the given value is not nil.
+func (_u *TaskMessageUpdateOne) SetNillableHeaders(v *string) *TaskMessageUpdateOne {
+	if v != nil {
+		_u.SetHeaders(*v)
+	}
+	return _u
+}
+
+// ClearHeaders clears the value of the "headers" field.
+func (_u *TaskMessageUpdateOne) ClearHeaders() *TaskMessageUpdateOne {
+	_u.mutation.ClearHeaders()
+	return _u
+}
+
+// SetDeadLetterError sets the "dead_letter_error" field.
+func (_u *TaskMessageUpdateOne) SetDeadLetterError(v string) *TaskMessageUpdateOne {
+	_u.mutation.SetDeadLetterError(v)
+	return _u
+}
+
+// SetNillableDeadLetterError sets the "dead_letter_error" field if the given value is not nil.
+func (_u *TaskMessageUpdateOne) SetNillableDeadLetterError(v *string) *TaskMessageUpdateOne {
+	if v != nil {
+		_u.SetDeadLetterError(*v)
+	}
+	return _u
+}
+
+// ClearDeadLetterError clears the value of the "dead_letter_error" field.
+func (_u *TaskMessageUpdateOne) ClearDeadLetterError() *TaskMessageUpdateOne {
+	_u.mutation.ClearDeadLetterError()
+	return _u
+}
+
+// SetRedrivenDate sets the "redriven_date" field.
+func (_u *TaskMessageUpdateOne) SetRedrivenDate(v time.Time) *TaskMessageUpdateOne {
+	_u.mutation.SetRedrivenDate(v)
+	return _u
+}
+
+// SetNillableRedrivenDate sets the "redriven_date" field if the given value is not nil.
+func (_u *TaskMessageUpdateOne) SetNillableRedrivenDate(v *time.Time) *TaskMessageUpdateOne {
+	if v != nil {
+		_u.SetRedrivenDate(*v)
+	}
+	return _u
+}
+
+// ClearRedrivenDate clears the value of the "redriven_date" field.
+func (_u *TaskMessageUpdateOne) ClearRedrivenDate() *TaskMessageUpdateOne {
+	_u.mutation.ClearRedrivenDate()
+	return _u
+}
+
+// SetRedrivenBy sets the "redriven_by" field.
+func (_u *TaskMessageUpdateOne) SetRedrivenBy(v uuid.UUID) *TaskMessageUpdateOne {
+	_u.mutation.SetRedrivenBy(v)
+	return _u
+}
+
+// SetNillableRedrivenBy sets the "redriven_by" field if the given value is not nil.
+func (_u *TaskMessageUpdateOne) SetNillableRedrivenBy(v *uuid.UUID) *TaskMessageUpdateOne {
+	if v != nil {
+		_u.SetRedrivenBy(*v)
+	}
+	return _u
+}
+
+// ClearRedrivenBy clears the value of the "redriven_by" field.
+func (_u *TaskMessageUpdateOne) ClearRedrivenBy() *TaskMessageUpdateOne {
+	_u.mutation.ClearRedrivenBy()
+	return _u
+}
+
+// SetRedrivenReason sets the "redriven_reason" field.
+func (_u *TaskMessageUpdateOne) SetRedrivenReason(v string) *TaskMessageUpdateOne {
+	_u.mutation.SetRedrivenReason(v)
+	return _u
+}
+
+// SetNillableRedrivenReason sets the "redriven_reason" field if the given value is not nil.
+func (_u *TaskMessageUpdateOne) SetNillableRedrivenReason(v *string) *TaskMessageUpdateOne {
+	if v != nil {
+		_u.SetRedrivenReason(*v)
+	}
+	return _u
+}
+
+// ClearRedrivenReason clears the value of the "redriven_reason" field.
+func (_u *TaskMessageUpdateOne) ClearRedrivenReason() *TaskMessageUpdateOne {
+	_u.mutation.ClearRedrivenReason()
+	return _u
 }
 
 // Mutation returns the TaskMessageMutation object of the builder.
@@ -174,17 +609,62 @@ func (_u *TaskMessageUpdateOne) sqlSave(ctx context.Context) (_node *TaskMessage
 			}
 		}
 	}
+	if value, ok := _u.mutation.Outcome(); ok {
+		_spec.SetField(taskmessage.FieldOutcome, field.TypeString, value)
+	}
+	if value, ok := _u.mutation.TaskID(); ok {
+		_spec.SetField(taskmessage.FieldTaskID, field.TypeUUID, value)
+	}
 	if _u.mutation.TaskIDCleared() {
 		_spec.ClearField(taskmessage.FieldTaskID, field.TypeUUID)
+	}
+	if value, ok := _u.mutation.Code(); ok {
+		_spec.SetField(taskmessage.FieldCode, field.TypeString, value)
 	}
 	if _u.mutation.CodeCleared() {
 		_spec.ClearField(taskmessage.FieldCode, field.TypeString)
 	}
+	if value, ok := _u.mutation.Detail(); ok {
+		_spec.SetField(taskmessage.FieldDetail, field.TypeString, value)
+	}
 	if _u.mutation.DetailCleared() {
 		_spec.ClearField(taskmessage.FieldDetail, field.TypeString)
 	}
+	if value, ok := _u.mutation.Body(); ok {
+		_spec.SetField(taskmessage.FieldBody, field.TypeString, value)
+	}
 	if _u.mutation.BodyCleared() {
 		_spec.ClearField(taskmessage.FieldBody, field.TypeString)
+	}
+	if value, ok := _u.mutation.Headers(); ok {
+		_spec.SetField(taskmessage.FieldHeaders, field.TypeString, value)
+	}
+	if _u.mutation.HeadersCleared() {
+		_spec.ClearField(taskmessage.FieldHeaders, field.TypeString)
+	}
+	if value, ok := _u.mutation.DeadLetterError(); ok {
+		_spec.SetField(taskmessage.FieldDeadLetterError, field.TypeString, value)
+	}
+	if _u.mutation.DeadLetterErrorCleared() {
+		_spec.ClearField(taskmessage.FieldDeadLetterError, field.TypeString)
+	}
+	if value, ok := _u.mutation.RedrivenDate(); ok {
+		_spec.SetField(taskmessage.FieldRedrivenDate, field.TypeTime, value)
+	}
+	if _u.mutation.RedrivenDateCleared() {
+		_spec.ClearField(taskmessage.FieldRedrivenDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.RedrivenBy(); ok {
+		_spec.SetField(taskmessage.FieldRedrivenBy, field.TypeUUID, value)
+	}
+	if _u.mutation.RedrivenByCleared() {
+		_spec.ClearField(taskmessage.FieldRedrivenBy, field.TypeUUID)
+	}
+	if value, ok := _u.mutation.RedrivenReason(); ok {
+		_spec.SetField(taskmessage.FieldRedrivenReason, field.TypeString, value)
+	}
+	if _u.mutation.RedrivenReasonCleared() {
+		_spec.ClearField(taskmessage.FieldRedrivenReason, field.TypeString)
 	}
 	_spec.Node.Schema = _u.schemaConfig.TaskMessage
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)

@@ -33,8 +33,8 @@ type TaskProcess struct {
 	Queues []string `json:"queues,omitempty"`
 	// Slots holds the value of the "slots" field.
 	Slots int `json:"slots,omitempty"`
-	// Busy holds the value of the "busy" field.
-	Busy int `json:"busy,omitempty"`
+	// how often it tries a batch without progress
+	MaxAttempts int `json:"max_attempts,omitempty"`
 	// Draining holds the value of the "draining" field.
 	Draining bool `json:"draining,omitempty"`
 	// it claims nothing
@@ -61,7 +61,7 @@ func (*TaskProcess) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case taskprocess.FieldDraining, taskprocess.FieldSafeMode:
 			values[i] = new(sql.NullBool)
-		case taskprocess.FieldDeadAfterMs, taskprocess.FieldSlots, taskprocess.FieldBusy, taskprocess.FieldPresenceLock:
+		case taskprocess.FieldDeadAfterMs, taskprocess.FieldSlots, taskprocess.FieldMaxAttempts, taskprocess.FieldPresenceLock:
 			values[i] = new(sql.NullInt64)
 		case taskprocess.FieldID, taskprocess.FieldVersion, taskprocess.FieldEndedReason:
 			values[i] = new(sql.NullString)
@@ -134,11 +134,11 @@ func (_m *TaskProcess) assignValues(columns []string, values []any) error {
 			} else if value.Valid {
 				_m.Slots = int(value.Int64)
 			}
-		case taskprocess.FieldBusy:
+		case taskprocess.FieldMaxAttempts:
 			if value, ok := values[i].(*sql.NullInt64); !ok {
-				return fmt.Errorf("unexpected type %T for field busy", values[i])
+				return fmt.Errorf("unexpected type %T for field max_attempts", values[i])
 			} else if value.Valid {
-				_m.Busy = int(value.Int64)
+				_m.MaxAttempts = int(value.Int64)
 			}
 		case taskprocess.FieldDraining:
 			if value, ok := values[i].(*sql.NullBool); !ok {
@@ -244,8 +244,8 @@ func (_m *TaskProcess) String() string {
 	builder.WriteString("slots=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Slots))
 	builder.WriteString(", ")
-	builder.WriteString("busy=")
-	builder.WriteString(fmt.Sprintf("%v", _m.Busy))
+	builder.WriteString("max_attempts=")
+	builder.WriteString(fmt.Sprintf("%v", _m.MaxAttempts))
 	builder.WriteString(", ")
 	builder.WriteString("draining=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Draining))

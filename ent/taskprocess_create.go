@@ -63,16 +63,16 @@ func (_c *TaskProcessCreate) SetSlots(v int) *TaskProcessCreate {
 	return _c
 }
 
-// SetBusy sets the "busy" field.
-func (_c *TaskProcessCreate) SetBusy(v int) *TaskProcessCreate {
-	_c.mutation.SetBusy(v)
+// SetMaxAttempts sets the "max_attempts" field.
+func (_c *TaskProcessCreate) SetMaxAttempts(v int) *TaskProcessCreate {
+	_c.mutation.SetMaxAttempts(v)
 	return _c
 }
 
-// SetNillableBusy sets the "busy" field if the given value is not nil.
-func (_c *TaskProcessCreate) SetNillableBusy(v *int) *TaskProcessCreate {
+// SetNillableMaxAttempts sets the "max_attempts" field if the given value is not nil.
+func (_c *TaskProcessCreate) SetNillableMaxAttempts(v *int) *TaskProcessCreate {
 	if v != nil {
-		_c.SetBusy(*v)
+		_c.SetMaxAttempts(*v)
 	}
 	return _c
 }
@@ -216,9 +216,9 @@ func (_c *TaskProcessCreate) ExecX(ctx context.Context) {
 
 // defaults sets the default values of the builder before save.
 func (_c *TaskProcessCreate) defaults() {
-	if _, ok := _c.mutation.Busy(); !ok {
-		v := taskprocess.DefaultBusy
-		_c.mutation.SetBusy(v)
+	if _, ok := _c.mutation.MaxAttempts(); !ok {
+		v := taskprocess.DefaultMaxAttempts
+		_c.mutation.SetMaxAttempts(v)
 	}
 	if _, ok := _c.mutation.Draining(); !ok {
 		v := taskprocess.DefaultDraining
@@ -259,8 +259,8 @@ func (_c *TaskProcessCreate) check() error {
 	if _, ok := _c.mutation.Slots(); !ok {
 		return &ValidationError{Name: "slots", err: errors.New(`ent: missing required field "TaskProcess.slots"`)}
 	}
-	if _, ok := _c.mutation.Busy(); !ok {
-		return &ValidationError{Name: "busy", err: errors.New(`ent: missing required field "TaskProcess.busy"`)}
+	if _, ok := _c.mutation.MaxAttempts(); !ok {
+		return &ValidationError{Name: "max_attempts", err: errors.New(`ent: missing required field "TaskProcess.max_attempts"`)}
 	}
 	switch _c.driver.Dialect() {
 	case dialect.MySQL, dialect.SQLite:
@@ -338,9 +338,9 @@ func (_c *TaskProcessCreate) createSpec() (*TaskProcess, *sqlgraph.CreateSpec) {
 		_spec.SetField(taskprocess.FieldSlots, field.TypeInt, value)
 		_node.Slots = value
 	}
-	if value, ok := _c.mutation.Busy(); ok {
-		_spec.SetField(taskprocess.FieldBusy, field.TypeInt, value)
-		_node.Busy = value
+	if value, ok := _c.mutation.MaxAttempts(); ok {
+		_spec.SetField(taskprocess.FieldMaxAttempts, field.TypeInt, value)
+		_node.MaxAttempts = value
 	}
 	if value, ok := _c.mutation.Draining(); ok {
 		_spec.SetField(taskprocess.FieldDraining, field.TypeBool, value)

@@ -62,27 +62,6 @@ func (_u *TaskProcessUpdate) AppendQueues(v []string) *TaskProcessUpdate {
 	return _u
 }
 
-// SetBusy sets the "busy" field.
-func (_u *TaskProcessUpdate) SetBusy(v int) *TaskProcessUpdate {
-	_u.mutation.ResetBusy()
-	_u.mutation.SetBusy(v)
-	return _u
-}
-
-// SetNillableBusy sets the "busy" field if the given value is not nil.
-func (_u *TaskProcessUpdate) SetNillableBusy(v *int) *TaskProcessUpdate {
-	if v != nil {
-		_u.SetBusy(*v)
-	}
-	return _u
-}
-
-// AddBusy adds value to the "busy" field.
-func (_u *TaskProcessUpdate) AddBusy(v int) *TaskProcessUpdate {
-	_u.mutation.AddBusy(v)
-	return _u
-}
-
 // SetDraining sets the "draining" field.
 func (_u *TaskProcessUpdate) SetDraining(v bool) *TaskProcessUpdate {
 	_u.mutation.SetDraining(v)
@@ -259,12 +238,6 @@ func (_u *TaskProcessUpdate) sqlSave(ctx context.Context) (_node int, err error)
 			sqljson.Append(u, taskprocess.FieldQueues, value)
 		})
 	}
-	if value, ok := _u.mutation.Busy(); ok {
-		_spec.SetField(taskprocess.FieldBusy, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.AddedBusy(); ok {
-		_spec.AddField(taskprocess.FieldBusy, field.TypeInt, value)
-	}
 	if value, ok := _u.mutation.Draining(); ok {
 		_spec.SetField(taskprocess.FieldDraining, field.TypeBool, value)
 	}
@@ -352,27 +325,6 @@ func (_u *TaskProcessUpdateOne) SetQueues(v []string) *TaskProcessUpdateOne {
 // AppendQueues appends value to the "queues" field.
 func (_u *TaskProcessUpdateOne) AppendQueues(v []string) *TaskProcessUpdateOne {
 	_u.mutation.AppendQueues(v)
-	return _u
-}
-
-// SetBusy sets the "busy" field.
-func (_u *TaskProcessUpdateOne) SetBusy(v int) *TaskProcessUpdateOne {
-	_u.mutation.ResetBusy()
-	_u.mutation.SetBusy(v)
-	return _u
-}
-
-// SetNillableBusy sets the "busy" field if the given value is not nil.
-func (_u *TaskProcessUpdateOne) SetNillableBusy(v *int) *TaskProcessUpdateOne {
-	if v != nil {
-		_u.SetBusy(*v)
-	}
-	return _u
-}
-
-// AddBusy adds value to the "busy" field.
-func (_u *TaskProcessUpdateOne) AddBusy(v int) *TaskProcessUpdateOne {
-	_u.mutation.AddBusy(v)
 	return _u
 }
 
@@ -581,12 +533,6 @@ func (_u *TaskProcessUpdateOne) sqlSave(ctx context.Context) (_node *TaskProcess
 		_spec.AddModifier(func(u *sql.UpdateBuilder) {
 			sqljson.Append(u, taskprocess.FieldQueues, value)
 		})
-	}
-	if value, ok := _u.mutation.Busy(); ok {
-		_spec.SetField(taskprocess.FieldBusy, field.TypeInt, value)
-	}
-	if value, ok := _u.mutation.AddedBusy(); ok {
-		_spec.AddField(taskprocess.FieldBusy, field.TypeInt, value)
 	}
 	if value, ok := _u.mutation.Draining(); ok {
 		_spec.SetField(taskprocess.FieldDraining, field.TypeBool, value)

@@ -22,6 +22,8 @@ type Tx struct {
 	MergedKey *MergedKeyClient
 	// QueuedTask is the client for interacting with the QueuedTask builders.
 	QueuedTask *QueuedTaskClient
+	// ReferenceVersion is the client for interacting with the ReferenceVersion builders.
+	ReferenceVersion *ReferenceVersionClient
 	// Schedule is the client for interacting with the Schedule builders.
 	Schedule *ScheduleClient
 	// TaskAttempt is the client for interacting with the TaskAttempt builders.
@@ -187,6 +189,7 @@ func (tx *Tx) init() {
 	tx.Limit = NewLimitClient(tx.config)
 	tx.MergedKey = NewMergedKeyClient(tx.config)
 	tx.QueuedTask = NewQueuedTaskClient(tx.config)
+	tx.ReferenceVersion = NewReferenceVersionClient(tx.config)
 	tx.Schedule = NewScheduleClient(tx.config)
 	tx.TaskAttempt = NewTaskAttemptClient(tx.config)
 	tx.TaskEvent = NewTaskEventClient(tx.config)

@@ -52,6 +52,11 @@ func left(t *testing.T, c *ent.Client, dir string, files int) {
 	}
 }
 
+// parts returns the parts of exports that are in the database.
+func parts(ctx context.Context, db *sql.DB) ([]string, error) {
+	return lines(ctx, db, "SELECT 'part', part, rows FROM caseload_export_part")
+}
+
 func TestExportUnderFaults(t *testing.T) {
 	t.Parallel()
 	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
@@ -69,7 +74,7 @@ func TestExportUnderFaults(t *testing.T) {
 			Spec: exportcaseload.Spec{Targets: everyone(), Format: exportcaseload.CSV},
 			Snapshot: func(ctx context.Context, db *sql.DB) (any, error) {
 				// The bytes of the one file, and no parts.
-				all, err := lines(ctx, db, "SELECT 'part', part, rows FROM caseload_export_part")
+				all, err := parts(ctx, db)
 				if err != nil {
 					return nil, err
 				}
@@ -83,6 +88,7 @@ func TestExportUnderFaults(t *testing.T) {
 				}
 				return all, err
 			},
+			Tables: func(ctx context.Context, db *sql.DB) (any, error) { return parts(ctx, db) },
 			// A stopped export is a shorter file, and no parts either.
 			Part: func(part, whole any) error {
 				some, _ := part.([]string)

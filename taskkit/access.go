@@ -12,8 +12,8 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// init lends package taskops what this package does not export: it imports this package, so this one cannot call it.
-func init() { //nolint:gochecknoinits // a variable of package access must be set before any function of taskops is called
+// init lends packages taskops and intake what this package does not export: they import this package, so this one cannot call them.
+func init() { //nolint:gochecknoinits // a variable of package access must be set before any function of them is called
 	access.ClientOf = func(client any) access.Client {
 		c, _ := client.(*Client)
 		return lent{c}
@@ -27,13 +27,10 @@ func init() { //nolint:gochecknoinits // a variable of package access must be se
 		return f.store()
 	}
 	access.SubmissionOf = func(options any) (access.Submission, error) {
-		opts, _ := options.([]SubmitOption)
-		sub := &submission{NewTask: store.NewTask{Total: -1, Options: new(store.Options)}}
-		for _, o := range opts {
-			o.applySubmit(sub)
-		}
+		sub := optionsSet(options)
 		return sub.scheduled(), errors.Join(sub.checkSchedule(), sub.check())
 	}
+	access.ReferenceOf = func(options any) string { return optionsSet(options).Reference }
 	access.TaskOf = func(kind, spec, options any) (access.Task, error) {
 		k, _ := kind.(schedulable)
 		opts, _ := options.([]SubmitOption)
@@ -103,9 +100,20 @@ func (k *Kind[Spec, State, Result]) scheduledTask(spec any, opts []SubmitOption)
 	return t, nil
 }
 
+// optionsSet returns what a []SubmitOption sets.
+func optionsSet(options any) *submission {
+	opts, _ := options.([]SubmitOption)
+	s := &submission{NewTask: store.NewTask{Total: -1, Options: new(store.Options)}}
+	for _, o := range opts {
+		o.applySubmit(s)
+	}
+	return s
+}
+
 // scheduled returns what a schedule has of the options of a submission.
 func (s *submission) scheduled() access.Submission {
 	return access.Submission{
 		Owner: s.Owner, RunAs: s.NewTask.RunAs, Actor: s.Actor, Queue: s.Queue, Priority: s.NewTask.Priority, Schema: s.schema,
+		Options: store.ScheduleOptions{UniqueKey: s.UniqueKey, Limits: s.Options.Limits, Times: lifecycle.Times{Window: s.Options.Window, TimeLimit: s.Options.TimeLimit}},
 	}
 }

@@ -52,7 +52,7 @@ func TestCanary(t *testing.T) {
 			if !strings.HasPrefix(task.ControlReason, "it waits for approval after its first 23 items") {
 				t.Errorf("%s: paused because %s", name, task.ControlReason)
 			}
-			if text, err := client.Explain(t.Context(), id); err != nil || !strings.HasSuffix(text, "approve continues it.") {
+			if text, err := client.Explain(t.Context(), id); err != nil || !strings.HasSuffix(text.Text, "approve continues it.") {
 				t.Errorf("%s: explained as %s, %v", name, text, err)
 			}
 			_, err := client.Resume(t.Context(), id)
@@ -88,9 +88,9 @@ func TestWithApproval(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		makeTouch(t, db.DB)
-		client, owner, runAs := clientOf(db), uuid.New(), uuid.New()
+		client, owner, runAs, submitter := clientOf(db), uuid.New(), uuid.New(), uuid.New()
 		k := badEvery("approved", "")
-		approval := []taskkit.SubmitOption{taskkit.OwnedBy(owner), taskkit.RunAs(runAs), taskkit.WithApproval()}
+		approval := []taskkit.SubmitOption{taskkit.OwnedBy(owner), taskkit.RunAs(runAs), taskkit.WithActor(submitter), taskkit.WithApproval()}
 		id := submitted(t, db, k, below(20), approval...)
 		stopped, deleted := submitted(t, db, k, below(20), approval...), submitted(t, db, k, below(20), approval...)
 		begun := submitted(t, db, k, below(20), taskkit.WithCanary(5))
@@ -111,9 +111,9 @@ func TestWithApproval(t *testing.T) {
 			t.Error(err)
 		}
 		ended(t, db, canary)
-		for _, actor := range []uuid.UUID{owner, runAs} {
+		for _, actor := range []uuid.UUID{owner, runAs, submitter} {
 			_, err := client.Approve(t.Context(), id, taskkit.WithActor(actor))
-			refusedState(t, err, "must come from somebody other than its owner and the person as whom it runs")
+			refusedState(t, err, "must come from somebody other than its owner, who submitted it, and the person as whom it runs")
 		}
 		task, err := client.Task(t.Context(), id)
 		if err != nil || task.Checkpoints != 0 || task.Control != taskkit.ControlPause || task.ControlReason != "it waits for approval before its first batch, by a second person" {

@@ -151,7 +151,7 @@ type EndReason string
 // Report called.
 const (
 	EndDone   EndReason = "done"    // Execute returned Done: Report
-	EndStop   EndReason = "stopped" // it was stopped, what was done is kept: Abort, then Report
+	EndStop   EndReason = "stopped" // it was stopped, what was done is kept: Abort, then Report; or it is superseded: Report
 	EndFailed EndReason = "failed"  // FAILURE or ERROR: Abort
 	EndDelete EndReason = "deleted" // the task and its result are being removed: Abort
 )

@@ -8,6 +8,8 @@ import (
 	"iter"
 	"strconv"
 	"time"
+
+	"taskkit.dev/internal/csvcell"
 )
 
 // bucketColumns are the columns of [Client.WriteBuckets].
@@ -113,7 +115,7 @@ func (c *Child) line(sum float64, n int) []string {
 	}
 	p := c.Progress
 	return []string{
-		strconv.Itoa(c.Bucket), c.ID.String(), c.Segment.String(), string(c.Status), strconv.FormatBool(c.Partial),
+		strconv.Itoa(c.Bucket), c.ID.String(), csvcell.Write(c.Segment.String()), string(c.Status), strconv.FormatBool(c.Partial),
 		number(p.Total), number(p.Done), number(p.Failed), number(p.Skipped), at(c.Started), at(c.Ended), seconds, skew,
 	}
 }

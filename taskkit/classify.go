@@ -2,6 +2,7 @@ package taskkit
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"taskkit.dev/internal/classify"
@@ -49,4 +50,15 @@ func RetryAfter(err error, d time.Duration) error {
 // item.
 func IsPermanent(ctx context.Context, err error) bool {
 	return classify.Classify(ctx, err).Class == lifecycle.Permanent
+}
+
+// IsTransient reports whether an error is known to pass by itself: one that is marked so by
+// [Transient] or [RetryAfter], the end of a context, a lost connection, or an error of the database that
+// passes. It is for errors outside of batches. Unlike for [IsPermanent], an error of which nothing is known does not count.
+func IsTransient(err error) bool {
+	if m, ok := errors.AsType[*classify.MarkedError](err); ok {
+		return m.Class == lifecycle.Transient
+	}
+	_, connect := errors.AsType[*ConnectError](err)
+	return connect || classify.TransientDatabase(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

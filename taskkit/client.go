@@ -136,7 +136,7 @@ type Filter struct {
 	Limit int
 }
 
-// Tasks returns a page of tasks, newest first. SpecJSON and StateJSON, which may
+// Tasks returns a page of tasks, newest first. By a Reference or a UniqueKey it reads no tasks that have another. SpecJSON and StateJSON, which may
 // be large, are left out; [Client.Task] reads them.
 func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
 	sf, err := f.store()

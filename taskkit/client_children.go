@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,6 +15,7 @@ import (
 )
 
 // Child is a child of a task: a bucket, a stage, or what a batch has submitted with [WithParent].
+// As with a [Task], its JSON, its line in a log and its String leave StatusDetail out.
 type Child struct {
 	ID           ID              `json:"id"`
 	Kind         string          `json:"kind"`
@@ -22,11 +24,20 @@ type Child struct {
 	Segment      segment.Segment `json:"segment,omitzero"` // of a bucket
 	Status       Status          `json:"status"`
 	Partial      bool            `json:"partial"` // it was stopped before it was done
-	StatusDetail string          `json:"status_detail,omitempty"`
+	StatusDetail string          `json:"-"`
 	Progress     Progress        `json:"progress"`          // of its children, if it has any
 	Started      *time.Time      `json:"started,omitempty"` // for the first time
 	Ended        *time.Time      `json:"ended,omitempty"`
 }
+
+// LogValue returns what identifies the child and how far it is.
+func (c Child) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("id", c.ID.String()), slog.String("kind", c.Kind), slog.String("status", string(c.Status)),
+		slog.Int64("processed", c.Progress.Processed()), slog.Int64("total", c.Progress.Total))
+}
+
+// String names the child and its status.
+func (c Child) String() string { return fmt.Sprintf("task %s of kind %s, %s", c.ID, c.Kind, c.Status) }
 
 // ChildCounts are the children of a task by what has become of them. The sum of the
 // counts is their number.

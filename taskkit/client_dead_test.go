@@ -40,8 +40,12 @@ func TestDeadLetters(t *testing.T) {
 		ended(t, db, other)
 		// Another task has the unique key of the first.
 		later := submitted(t, db, k, countSpec{Items: 1}, taskkit.WithUniqueKey("k"), taskkit.WithDelay(time.Hour))
-		groups, err := taskops.New(c).Dead(ctx, taskops.DeadFilter{})
-		if err != nil || len(groups) != 2 || groups[0].Code != "gone" || groups[0].Tasks != 2 || groups[0].Example != gone || groups[1].Code != "other" || groups[1].Kind != "count" {
+		dead, err := taskops.New(c).Dead(ctx, taskops.DeadFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups := dead.Groups
+		if len(dead.Truncated) != 0 || len(groups) != 2 || groups[0].Code != "gone" || groups[0].Tasks != 2 || groups[0].Example != gone || groups[1].Code != "other" || groups[1].Kind != "count" {
 			t.Fatalf("groups %+v, %v", groups, err)
 		}
 		mended.Store(true)
@@ -75,8 +79,8 @@ func TestDeadLetters(t *testing.T) {
 		if _, err := c.Task(ctx, other); !errors.Is(err, taskkit.ErrNotFound) {
 			t.Errorf("a dropped task: %v", err)
 		}
-		if groups, err = taskops.New(c).Dead(ctx, taskops.DeadFilter{}); err != nil || len(groups) != 0 {
-			t.Errorf("groups %+v, %v", groups, err)
+		if dead, err = taskops.New(c).Dead(ctx, taskops.DeadFilter{}); err != nil || len(dead.Groups) != 0 {
+			t.Errorf("groups %+v, %v", dead, err)
 		}
 		for what, err := range map[string]error{
 			"age":  second(taskops.New(c).Dead(ctx, taskops.DeadFilter{OlderThan: -1})),

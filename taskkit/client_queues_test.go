@@ -103,7 +103,7 @@ func TestSafeModeShown(t *testing.T) {
 			// Others see its row before it knows itself that it has registered.
 			return err == nil && len(workers) == 1 && workers[0].SafeMode && workers[0].Alive && len(r.all()) > 0
 		})
-		if text, err := c.Explain(t.Context(), id); err != nil || !strings.Contains(text, "safe mode") {
+		if text, err := c.Explain(t.Context(), id); err != nil || !strings.Contains(text.Text, "safe mode") {
 			t.Errorf("explain says %q, %v", text, err)
 		}
 		stop()

@@ -25,7 +25,7 @@ type requestOptions struct {
 // Abort runs, then Report, and the task becomes COMPLETED and partial. A task
 // that no worker has claimed ends at once, and so does one whose worker is dead
 // and whose kind no live worker knows. Stopping a task that has ended or is being
-// stopped does nothing and is no error (PTV-32).
+// stopped does nothing and is no error.
 func (c *Client) Stop(ctx context.Context, id ID, opts ...RequestOption) (*Task, error) {
 	return c.request(ctx, id, lifecycle.ActStop, opts)
 }

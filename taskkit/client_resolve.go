@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"taskkit.dev/internal/store"
 )
 
 // suffixMin is the shortest suffix of an id that may stand for it.
@@ -14,7 +16,8 @@ var suffix = regexp.MustCompile(`^[0-9a-f-]+$`)
 
 // Resolve finds the task that a person means: by its full id, by a unique
 // suffix of 4 or more characters (the first half of UUIDv7s made at the same
-// time looks alike), or by @last, the newest. Otherwise an *[IDError].
+// time looks alike), or by @last, the newest that is no child. Otherwise an *[IDError]. A suffix
+// is looked for among the newest 100,000 tasks.
 func (c *Client) Resolve(ctx context.Context, text string) (ID, error) {
 	if len(text) == 36 {
 		return ParseID(text)
@@ -24,9 +27,9 @@ func (c *Client) Resolve(ctx context.Context, text string) (ID, error) {
 		return ID{}, err
 	}
 	if text == "@last" {
-		tasks, err := c.Tasks(ctx, Filter{Limit: 1})
+		tasks, err := op.Tasks(ctx, store.Filter{Roots: true, Limit: 1})
 		if err != nil {
-			return ID{}, err
+			return ID{}, c.public(ctx, err)
 		}
 		if len(tasks) == 0 {
 			return ID{}, &IDError{Text: text, Problem: "there is no task yet"}
@@ -45,7 +48,7 @@ func (c *Client) Resolve(ctx context.Context, text string) (ID, error) {
 	case 1:
 		return ids[0], nil
 	case 0:
-		return ID{}, &IDError{Text: text, Problem: "no id ends with that"}
+		return ID{}, &IDError{Text: text, Problem: fmt.Sprintf("none of the newest %d tasks has an id that ends with that; give the whole id of an older one", store.MatchingRead)}
 	default:
 		return ID{}, &IDError{Text: text, Problem: "several ids end with that; give more of it", Matches: ids}
 	}

@@ -124,7 +124,7 @@ func TestClientRequests(t *testing.T) {
 			"SCHEDULING": refused, "EXECUTING": refused,
 			"COMPLETED": refused, "COMPLETED stopped": refused, "ERROR": refused, "FAILURE": refused,
 		},
-		"limit": {
+		"change": {
 			"QUEUED": queued, "QUEUED claimed before": queued, "QUEUED paused": held(taskkit.StatusQueued, taskkit.ControlPause),
 			"SCHEDULING": held(taskkit.StatusScheduling, ""), "EXECUTING": held(taskkit.StatusExecuting, ""),
 			"COMPLETED": refused, "COMPLETED stopped": refused, "ERROR": refused, "FAILURE": refused,
@@ -136,7 +136,7 @@ func TestClientRequests(t *testing.T) {
 		actor := uuid.New()
 		for action, byName := range map[string]func(context.Context, taskkit.ID, ...taskkit.RequestOption) (*taskkit.Task, error){
 			"stop": c.Stop, "pause": c.Pause, "resume": c.Resume, "retry": c.Retry, "delete": c.Delete, "approve": c.Approve,
-			"limit": func(ctx context.Context, id taskkit.ID, opts ...taskkit.RequestOption) (*taskkit.Task, error) {
+			"change": func(ctx context.Context, id taskkit.ID, opts ...taskkit.RequestOption) (*taskkit.Task, error) {
 				return c.Change(ctx, id, taskkit.Settings{StopAfter: "5%"}, opts...)
 			},
 		} {
@@ -199,7 +199,7 @@ func TestChangePriority(t *testing.T) {
 			t.Errorf("set: %+v, %v", task, err)
 		}
 		events, err := c.Events(t.Context(), id, 10)
-		if err != nil || len(events) != 1 || events[0].Action != "limit" || events[0].Reason != "priority 1: it is urgent" {
+		if err != nil || len(events) != 1 || events[0].Action != "change" || events[0].Reason != "priority 1: it is urgent" {
 			t.Errorf("events %+v, %v", events, err)
 		}
 		var option *taskkit.OptionError
@@ -297,7 +297,7 @@ func TestClientRunningTask(t *testing.T) {
 		}
 		boundary <- struct{}{}
 		until(t, "paused", func() bool { return status(id) == taskkit.StatusQueued })
-		if why, err := c.Explain(t.Context(), id); err != nil || !strings.Contains(why, "paused") {
+		if why, err := c.Explain(t.Context(), id); err != nil || !strings.Contains(why.Text, "paused") {
 			t.Errorf("explain of a paused task: %q, %v", why, err)
 		}
 		if _, err := c.Resume(t.Context(), id); err != nil {
@@ -305,7 +305,7 @@ func TestClientRunningTask(t *testing.T) {
 		}
 		<-entered
 		until(t, "running again", func() bool { return status(id) == taskkit.StatusExecuting })
-		if why, err := c.Explain(t.Context(), id); err != nil || !strings.Contains(why, "running on") {
+		if why, err := c.Explain(t.Context(), id); err != nil || !strings.Contains(why.Text, "running on") {
 			t.Errorf("explain of a running task: %q, %v", why, err)
 		}
 

@@ -180,8 +180,13 @@ func TestCoalesceKeepsDelayedApart(t *testing.T) {
 		if err != nil || first.Wait > 0 {
 			t.Errorf("the task that was due waits %v, %v", first.Wait, err)
 		}
+		if second, err := clientOf(db).Task(t.Context(), delayed); err != nil || second.Wait < 47*time.Hour {
+			t.Errorf("the delayed task waits %v, %v: it must not start before its own time", second.Wait, err)
+		}
+		submitted(t, db, countKind, countSpec{Items: 4}, reference, taskkit.WithDelay(time.Hour))
+		submitted(t, db, countKind, countSpec{Items: 5}, reference, taskkit.WithDelay(2*time.Hour))
 		if second, err := clientOf(db).Task(t.Context(), delayed); err != nil || second.Wait > time.Hour {
-			t.Errorf("the delayed task waits %v, %v: the earlier time must win", second.Wait, err)
+			t.Errorf("the delayed task waits %v, %v: the shorter delay must win", second.Wait, err)
 		}
 	})
 }

@@ -75,9 +75,9 @@ func WithCanary(n int) SubmitOption {
 	})
 }
 
-// WithApproval makes the approval of the task one by a second person: neither the owner nor
-// the person as whom the task runs can give it. Without [WithCanary] the task waits for it
-// before its first batch. It is an *[OptionError] with [WithCoalescing].
+// WithApproval makes the approval of the task one by a second person: neither the owner, nor who
+// submitted it (see [WithActor]), nor the person as whom it runs can give it. Without [WithCanary]
+// the task waits for it before its first batch. It is an *[OptionError] with [WithCoalescing].
 func WithApproval() SubmitOption {
 	return submitOption(func(s *submission) { s.Options.Approval = true })
 }

@@ -144,7 +144,7 @@ func TestStopAfterPauses(t *testing.T) {
 			if !strings.HasPrefix(task.ControlReason, why) || task.ControlBy != uuid.Nil {
 				t.Errorf("%s: paused by %s because %s", name, task.ControlBy, task.ControlReason)
 			}
-			if text, err := client.Explain(t.Context(), id); err != nil || !strings.Contains(text, why) || !strings.Contains(text, "resume with a higher limit continues it") {
+			if text, err := client.Explain(t.Context(), id); err != nil || !strings.Contains(text.Text, why) || !strings.Contains(text.Text, "resume with a higher limit continues it") {
 				t.Errorf("%s: explained as %s, %v", name, text, err)
 			}
 			_, err := client.Resume(t.Context(), id, taskkit.WithActor(person))

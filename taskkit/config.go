@@ -38,15 +38,14 @@ type Config struct {
 	// Defaults to 10 s.
 	CallTimeout time.Duration
 
-	// ClaimMax is the most tasks that one claim takes (SSP-41). The worker claims again at once
+	// ClaimMax is the most tasks that one claim takes. The worker claims again at once
 	// while it has free slots and more tasks wait, so a small number costs more statements and
 	// leaves more for other workers. Defaults to the free slots plus a prefetch for short tasks; at
 	// most 10,000.
 	ClaimMax int
 
-	// Context installs the security context of a task's people, before the
-	// start, before every batch, and before the end if the executor has Abort or
-	// Report to run then (SSP-50, SSP-51). Its
+	// Context installs the security context of a task's people: before the start, before every batch,
+	// and before Abort, or Report after a stop. Report of a task that is done runs in its last batch. Its
 	// context is the one that the executor gets. A [Permanent] error ends the
 	// task of a person who may no longer act; any other is retried. Defaults
 	// to none.
@@ -94,7 +93,7 @@ type Config struct {
 	Poll time.Duration
 
 	// PollListening is the interval of polls while a listener runs, since
-	// notifications can be lost. Defaults to 15 s (SSP-35).
+	// notifications can be lost. Defaults to 15 s.
 	PollListening time.Duration
 
 	// Quantum is how long a task may keep its slot while others wait. After that it
@@ -113,7 +112,7 @@ type Config struct {
 	// Retention.
 	KindRetention map[string]Retention
 
-	// SafeMode starts the worker without claiming (MID-60): it has a heartbeat, takes back the
+	// SafeMode starts the worker without claiming: it has a heartbeat, takes back the
 	// tasks of dead workers and removes what is old, but runs no task, not even one that is to be
 	// stopped. "taskkit workers" shows it, and the log says so at the start. Defaults to false.
 	SafeMode bool
@@ -126,7 +125,7 @@ type Config struct {
 	Slots int
 
 	// SystemID is the first part of the worker's identity
-	// <system>-<start>-<random> (SSP-24). Defaults to the host's name.
+	// <system>-<start>-<random>. Defaults to the host's name.
 	SystemID string
 
 	// Throttle says when batches wait because the database, or what the application says itself,

@@ -12,14 +12,21 @@ import (
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/engine"
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store/dbstore"
 )
 
 // checkOn returns all mistakes in the configuration for a database, joined. It skips
 // the checks that need the database if that cannot be reached.
 func (c Config) checkOn(ctx context.Context, db *sql.DB, e engine.Config) error {
 	errs := []error{c.check(e)}
-	if name, err := dialect.Detect(ctx, db); err == nil && name == dialect.SQLite {
+	switch name, err := dialect.Detect(ctx, db); {
+	case err != nil:
+	case name == dialect.SQLite:
 		errs = append(errs, c.checkSQLite(e))
+	default:
+		if err := dbstore.CheckListenDSN(c.ListenDSN); err != nil {
+			errs = append(errs, &OptionError{"Config.ListenDSN", err.Error()})
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -88,8 +95,8 @@ func (c Config) check(e engine.Config) error {
 	for i := range fields {
 		fail("Throttle."+fields[i], "%s", problems[i])
 	}
-	if err := checkSchemaName(or(c.Schema, DefaultSchema)); err != nil {
-		errs = append(errs, err)
+	if err := dialect.CheckSchema(or(c.Schema, DefaultSchema)); err != nil {
+		fail("Schema", "%v", err)
 	}
 	return errors.Join(errs...)
 }

@@ -18,7 +18,7 @@ func TestConfigReportsAll(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		_, err := taskkit.NewWorker(t.Context(), db.DB, registered(countKind, counting("w")), taskkit.Config{
 			Schema: schemaOf(db), Slots: -1, ClaimMax: -1, MaxAttempts: -2, Heartbeat: 5 * time.Second, DeadAfter: 10 * time.Second,
-			BatchTimeout: 9 * time.Second, BackoffMax: time.Second, Drain: -time.Second, Queues: []string{"default", "Night shift"},
+			ListenDSN: "nonsense", BatchTimeout: 9 * time.Second, BackoffMax: time.Second, Drain: -time.Second, Queues: []string{"default", "Night shift"},
 		})
 		if _, ok := errors.AsType[*taskkit.OptionError](err); !ok {
 			t.Fatalf("%v, want *OptionError", err)
@@ -38,8 +38,22 @@ func TestConfigReportsAll(t *testing.T) {
 		}
 		lite := strings.Contains(err.Error(), "Config.BatchTimeout: 9s is more than three quarters of DeadAfter (10s)") &&
 			strings.Contains(err.Error(), "SQLite")
+		if postgres := strings.Contains(err.Error(), "Config.ListenDSN: not a connection string"); postgres != (db.Dialect == dialect.Postgres) {
+			t.Errorf("the remark about ListenDSN, which SQLite does not use: got it %t:\n%v", postgres, err)
+		}
 		if want := db.Dialect == dialect.SQLite; lite != want {
 			t.Errorf("the remark about batches on SQLite: got it %t, want %t:\n%v", lite, want, err)
+		}
+	})
+}
+
+// A name of a schema is refused as the field of the configuration that it is.
+func TestConfigNamesSchema(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		_, err := taskkit.NewWorker(t.Context(), db.DB, registered(countKind, counting("w")), taskkit.Config{Schema: "Bad-"})
+		if o, ok := errors.AsType[*taskkit.OptionError](err); !ok || o.Option != "Config.Schema" {
+			t.Errorf("%v, want *OptionError about Config.Schema", err)
 		}
 	})
 }

@@ -154,6 +154,8 @@ func TestConnectError(t *testing.T) {
 		var connect *taskkit.ConnectError
 		if _, err := taskkit.NewWorker(t.Context(), db, registered(countKind, counting("w")), taskkit.Config{}); !errors.As(err, &connect) {
 			t.Errorf("%s: new worker: %v, want *ConnectError", driver, err)
+		} else if advised := strings.Contains(err.Error(), "accepts connections"); advised != (driver == "pgx") {
+			t.Errorf("%s: a server is to accept connections: %t: %v", driver, advised, err)
 		}
 		if _, err := taskkit.NewClient(db).Tasks(t.Context(), taskkit.Filter{}); !errors.As(err, &connect) {
 			t.Errorf("%s: client: %v, want *ConnectError", driver, err)

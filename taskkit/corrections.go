@@ -1,6 +1,7 @@
 package taskkit
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/csv"
@@ -12,9 +13,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"taskkit.dev/internal/csvcell"
 	"taskkit.dev/internal/itemkey"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // Correction says what a failed item becomes in a retry.
@@ -139,18 +143,21 @@ func corrected(text string, was []byte) []byte {
 	if text == "" {
 		return was
 	}
+	key := []byte(text)
 	if jsonType(was) == '"' {
-		key, err := json.Marshal(text)
-		if err != nil {
+		if !utf8.ValidString(text) {
+			return nil // Marshal would replace what is not UTF-8
+		}
+		var err error
+		if key, err = json.Marshal(text); err != nil {
 			return nil
 		}
-		return key
 	}
-	var key bytes.Buffer
-	if json.Compact(&key, []byte(text)) != nil || jsonType(key.Bytes()) != jsonType(was) {
+	var compact bytes.Buffer
+	if taskjson.Check(key) != nil || json.Compact(&compact, key) != nil || jsonType(compact.Bytes()) != jsonType(was) {
 		return nil
 	}
-	return key.Bytes()
+	return compact.Bytes()
 }
 
 // jsonType returns a byte for the type of JSON: the first of it, or 0 for a number and
@@ -176,45 +183,129 @@ const (
 // CorrectionsFromCSV reads corrections from a file as the command
 // taskkit items TASK --failed -o csv writes it. What is in the column corrected takes
 // the place of the item. The columns item and position must be there and be left as
-// they are. A file that is not so is an *[OptionError] that names the line. The file is
-// read while the sequence is, once.
+// they are. The columns may be separated by semicolons or tabs, as spreadsheets of many
+// countries write them. A file that is not so, or is not UTF-8, is an *[OptionError] that
+// names the line. The file is read while the sequence is, once.
 func CorrectionsFromCSV(r io.Reader) iter.Seq2[Correction, error] {
 	return func(yield func(Correction, error) bool) {
-		lines := csv.NewReader(r)
-		lines.ReuseRecord = true
-		header, err := lines.Read()
+		f, err := openCorrections(r)
 		if err != nil {
-			yield(Correction{}, csvError(err, "the file has no header"))
-			return
-		}
-		header = slices.Clone(header)
-		header[0] = strings.TrimPrefix(header[0], "\ufeff")
-		item, position, to := slices.Index(header, csvItem), slices.Index(header, csvPosition), slices.Index(header, csvCorrected)
-		if item < 0 || position < 0 || to < 0 {
-			yield(Correction{}, &OptionError{"corrected", fmt.Sprintf("the header is %q: it must name the columns %s, %s and %s",
-				shortenTo(strings.Join(header, ","), 200), csvItem, csvPosition, csvCorrected)})
+			yield(Correction{}, err)
 			return
 		}
 		for {
-			row, err := lines.Read()
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			if err != nil {
-				yield(Correction{}, csvError(err, ""))
-				return
-			}
-			c := Correction{Item: row[item], Corrected: row[to]}
-			if c.Position, err = strconv.ParseInt(row[position], 10, 64); err != nil || c.Position < 1 {
-				line, _ := lines.FieldPos(position)
-				yield(Correction{}, &OptionError{"corrected", fmt.Sprintf("line %d has the position %q, want a number from 1", line, shorten(row[position]))})
-				return
-			}
-			if !yield(c, nil) {
+			c, err := f.next()
+			if errors.Is(err, io.EOF) || !yield(c, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// correctionsFile is a file of corrections after its header.
+type correctionsFile struct {
+	rows               *csv.Reader
+	before             int // lines before those that rows reads
+	item, position, to int // columns
+}
+
+const (
+	// headerMost is how long the first line may be.
+	headerMost = 4096
+	separators = ",;\t"
+)
+
+func openCorrections(r io.Reader) (*correctionsFile, error) {
+	in := bufio.NewReaderSize(r, headerMost)
+	line, err := csvStart(in)
+	if err != nil {
+		return nil, err
+	}
+	f := &correctionsFile{}
+	separator, given := strings.CutPrefix(strings.ToLower(line), "sep=")
+	if given {
+		if len(separator) != 1 || !strings.Contains(separators, separator) {
+			return nil, &OptionError{"corrected", fmt.Sprintf("the first line is %q: want a comma, a semicolon or a tab after sep=", shorten(line))}
+		}
+		f.before = 1
+		_, _ = in.ReadString('\n')
+	} else {
+		separator = mostOf(line, separators)
+	}
+	f.rows = csv.NewReader(in)
+	f.rows.ReuseRecord = true
+	f.rows.Comma = rune(separator[0])
+	header, err := f.rows.Read()
+	if err != nil {
+		return nil, csvError(err, "the file has no header")
+	}
+	header = slices.Clone(header)
+	for i := range header {
+		header[i] = strings.ToLower(strings.TrimSpace(header[i]))
+	}
+	f.item, f.position, f.to = slices.Index(header, csvItem), slices.Index(header, csvPosition), slices.Index(header, csvCorrected)
+	if f.item < 0 || f.position < 0 || f.to < 0 {
+		return nil, &OptionError{"corrected", fmt.Sprintf("the header is %q: it must name the columns %s, %s and %s",
+			shortenTo(strings.Join(header, ","), 200), csvItem, csvPosition, csvCorrected)}
+	}
+	return f, nil
+}
+
+// csvStart returns the first line without reading it, and reads the byte order mark before it.
+func csvStart(in *bufio.Reader) (string, error) {
+	const utf8Mark = "\ufeff"
+	if mark, _ := in.Peek(len(utf8Mark)); string(mark) == utf8Mark {
+		_, _ = in.Discard(len(utf8Mark))
+	}
+	start, err := in.Peek(headerMost)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", csvError(err, "")
+	}
+	if bytes.HasPrefix(start, []byte("\xff\xfe")) || bytes.HasPrefix(start, []byte("\xfe\xff")) {
+		return "", &OptionError{"corrected", "the file is UTF-16: save it as CSV in UTF-8"}
+	}
+	line, _, _ := bytes.Cut(start, []byte("\n"))
+	return string(bytes.TrimRight(line, "\r ")), nil
+}
+
+// mostOf returns which of these characters a text has most often; the first one of equal ones.
+func mostOf(text, of string) string {
+	best := of[:1]
+	for i := range of {
+		if c := of[i : i+1]; strings.Count(text, c) > strings.Count(text, best) {
+			best = c
+		}
+	}
+	return best
+}
+
+// next reads a correction; [io.EOF] after the last one. Lines without any text are left out.
+func (f *correctionsFile) next() (c Correction, err error) {
+	var row []string
+	for strings.Join(row, "") == "" {
+		if row, err = f.rows.Read(); err != nil {
+			if errors.Is(err, io.EOF) {
+				return c, io.EOF
+			}
+			return c, csvError(err, "")
+		}
+	}
+	for _, column := range []int{f.item, f.to} {
+		if !utf8.ValidString(row[column]) || strings.ContainsRune(row[column], 0) {
+			return c, f.wrong(column, "has %q, which is not UTF-8, or has the character NUL: save the file as CSV in UTF-8", row[column])
+		}
+	}
+	c = Correction{Item: csvcell.Read(row[f.item]), Corrected: csvcell.Read(row[f.to])}
+	if c.Position, err = strconv.ParseInt(row[f.position], 10, 64); err != nil || c.Position < 1 {
+		return c, f.wrong(f.position, "has the position %q, want a number from 1", row[f.position])
+	}
+	return c, nil
+}
+
+// wrong is the error of a cell.
+func (f *correctionsFile) wrong(column int, problem, cell string) error {
+	line, _ := f.rows.FieldPos(column)
+	return &OptionError{"corrected", fmt.Sprintf("line %d "+problem, f.before+line, shorten(cell))}
 }
 
 // csvError is the error of a file that cannot be read, or is not CSV.

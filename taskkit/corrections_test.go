@@ -92,6 +92,11 @@ func TestRetryCorrectedRefused(t *testing.T) {
 				c[0].Corrected, c[1].Corrected, c[2].Corrected = `"text"`, "7", "{nonsense"
 				return c
 			}},
+			"what cannot be stored": {invalid: 4, change: func(c []taskkit.Correction) []taskkit.Correction {
+				c[0].Corrected, c[1].Corrected = "{\"n\": 1, \"name\": \"M\xFCller\"}", `{"n": 1, "name": "\ud800"}`
+				c[2].Corrected, c[3].Corrected = `{"n": 1, "name": "\u0000"}`, `{"n": 1, "n": 2}`
+				return c
+			}},
 		} {
 			_, err := clientOf(db).RetryCorrected(t.Context(), id, correcting(tc.change(slices.Clone(all))))
 			wrong, ok := errors.AsType[*taskkit.CorrectionsError](err)
@@ -126,17 +131,50 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, errPlanned }
 
-// A file has the corrections as they were written: with line ends, quotes and a byte
-// order mark.
+// A file has the corrections as they were written, by whatever spreadsheet.
 func TestCorrectionsFromCSV(t *testing.T) {
 	t.Parallel()
-	const file = "\ufeffitem,outcome,position,corrected\r\n\"a,\"\"b\"\"\r\nc\",failed,3,\r\n7,failed,12,8\r\n"
-	var got []string
-	for c, err := range taskkit.CorrectionsFromCSV(strings.NewReader(file)) {
-		got = append(got, fmt.Sprintf("%d %q %q %v", c.Position, c.Item, c.Corrected, err))
+	want := []string{`3 "a,\"b\"\nc" "" <nil>`, `12 "7" "8" <nil>`, `13 "=1" "-5" <nil>`}
+	for name, file := range map[string]string{
+		"as written":    "item,outcome,position,corrected\n\"a,\"\"b\"\"\nc\",failed,3,\n7,failed,12,8\n'=1,failed,13,-5\n",
+		"byte order":    "\ufeffitem,outcome,position,corrected\r\n\"a,\"\"b\"\"\r\nc\",failed,3,\r\n7,failed,12,8\r\n'=1,failed,13,'-5\r\n",
+		"semicolons":    "Item; OUTCOME;Position;corrected\r\n\"a,\"\"b\"\"\nc\";failed;3;\r\n7;failed;12;8\r\n'=1;failed;13;-5\r\n;;;\r\n\r\n",
+		"tabs":          "item\toutcome\tposition\tcorrected\n\"a,\"\"b\"\"\nc\"\tfailed\t3\t\n7\tfailed\t12\t8\n'=1\tfailed\t13\t-5\n",
+		"line with sep": "\ufeffsep=;\r\nitem;outcome;position;corrected\r\n\"a,\"\"b\"\"\nc\";failed;3;\r\n7;failed;12;8\r\n'=1;failed;13;-5",
+	} {
+		var got []string
+		for c, err := range taskkit.CorrectionsFromCSV(strings.NewReader(file)) {
+			got = append(got, fmt.Sprintf("%d %q %q %v", c.Position, c.Item, c.Corrected, err))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: corrections %q, want %q", name, got, want)
+		}
 	}
-	want := []string{`3 "a,\"b\"\nc" "" <nil>`, `12 "7" "8" <nil>`}
-	if !slices.Equal(got, want) {
-		t.Errorf("corrections %q, want %q", got, want)
+}
+
+// A file whose text would be stored as another is refused, with its line.
+func TestCorrectionsFromCSVRefused(t *testing.T) {
+	t.Parallel()
+	const header = "item,position,corrected\n"
+	for file, want := range map[string]string{
+		header + "a,1,b\nc,2,M\xFCller\n":   "line 3 has ",
+		header + "M\xFCller,1,\n":           "line 2 has ",
+		header + "a,1,\x00\n":               "line 2 has ",
+		header + "a,1,\xed\xa0\x80\n":       "line 2 has ",
+		"sep=,\n" + header + "a,1,\xFF\n":   "line 3 has ",
+		"\xff\xfei\x00t\x00e\x00m\x00":      "the file is UTF-16",
+		"\xfe\xff\x00i\x00t\x00e\x00m":      "the file is UTF-16",
+		"sep=\nitem,position,corrected\n":   "the first line is ",
+		"sep=\"\nitem,position,corrected\n": "the first line is ",
+	} {
+		var err error
+		for _, err = range taskkit.CorrectionsFromCSV(strings.NewReader(file)) {
+			if err != nil {
+				break
+			}
+		}
+		if !isOptionError(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want an OptionError with %q", file, err, want)
+		}
 	}
 }

@@ -156,7 +156,7 @@ func TestDeferredItemsWait(t *testing.T) {
 		if want := (taskkit.Progress{Total: 10, Done: 5}); task.Progress != want {
 			t.Errorf("progress %+v, want %+v", task.Progress, want)
 		}
-		if why, err := clientOf(db).Explain(t.Context(), id); err != nil || !strings.Contains(why, "tries its deferred items again: try 2 of 2") {
+		if why, err := clientOf(db).Explain(t.Context(), id); err != nil || !strings.Contains(why.Text, "tries its deferred items again: try 2 of 2") {
 			t.Errorf("explained as %q, %v", why, err)
 		}
 		items := listed(t, db, id, taskkit.OutcomeDeferred)

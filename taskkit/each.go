@@ -16,7 +16,7 @@ var errNilEach = errors.New("taskkit.Each was called with a nil function: pass t
 // parts of the items, until the item that fails is alone. That item is recorded with
 // [Batch.Fail], and the others commit together with the batch. One bad item of n
 // takes at most log2(n) + 3 calls; many bad items take few more calls than there are
-// items.
+// items. On PostgreSQL a call takes one round trip beside those of f.
 //
 // An error belongs to an item when it is marked [Permanent], is one of decoding or
 // validation, or when the database refused a value or a row: a constraint, a value

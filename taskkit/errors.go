@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/migrate"
 	"taskkit.dev/internal/store"
 )
@@ -44,16 +45,19 @@ type SpecError struct {
 	Fields []FieldError
 	// Omitted is how many more fields break their rules; Fields has the first 100.
 	Omitted int
-	// Err is what Validate returned, or what encoding found; may be nil. A *[UsageError] if
-	// a validate tag cannot be used or Validate panicked: its text is not for clients.
+	// Err is what Validate returned, or what encoding found; may be nil. Clients over HTTP see the text of
+	// an error of Validate, which must contain no secret. A *[UsageError] if a validate tag cannot be used
+	// or Validate panicked: its text is not for clients.
 	Err error
 }
 
 // FieldError is one field that breaks a rule.
 type FieldError struct {
-	Path  string `json:"path"`  // by JSON names: people[3].id
-	Rule  string `json:"rule"`  // the tag and its parameter: max=100000
-	Value string `json:"value"` // the field's value, shortened; "***" for a secret
+	// Pointer is the place as RFC 6901 writes it: /people/3/id. Within a secret it ends in
+	// "***".
+	Pointer string `json:"pointer"`
+	Rule    string `json:"rule"`  // the tag and its parameter: max=100000
+	Value   string `json:"value"` // the field's value, shortened; "***" for a secret
 }
 
 // The most of an invalid spec that Error prints.
@@ -197,6 +201,20 @@ func (e *PausedError) Error() string {
 		e.Kind, e.ID, shorten(e.Reference))
 }
 
+// SupersededError: a submission with [WithVersion] came after one of the same reference whose version is the same or
+// newer. Nothing was stored, and the caller's transaction is not spoiled.
+type SupersededError struct {
+	Kind      string
+	Reference string
+	Version   int64 // of the submission
+	Newest    int64 // of all before it
+}
+
+func (e *SupersededError) Error() string {
+	return fmt.Sprintf("taskkit: version %d of %s task with reference %q is superseded by version %d; nothing was stored",
+		e.Version, e.Kind, shorten(e.Reference), e.Newest)
+}
+
 // StateError: a request that the task's status does not allow, or its stop policy or
 // missing approval.
 type StateError struct {
@@ -232,7 +250,7 @@ func (e *StateError) Error() string {
 		"retry":   "only a task in ERROR or FAILURE can be retried",
 		"stop":    "only a task that has not ended can be stopped",
 		"approve": "only a task that waits for approval can be approved",
-		"limit":   "only a task that has not ended can be given another limit",
+		"change":  "only a task that has not ended can be changed",
 
 		actContinue:    "only a task that was stopped, or is in ERROR or FAILURE, can be continued",
 		actRetryFailed: "wait until it has ended, or stop it",
@@ -263,11 +281,29 @@ func (e *IDError) Error() string {
 type ConnectError struct{ Err error }
 
 func (e *ConnectError) Error() string {
-	return fmt.Sprintf("taskkit: cannot use the database: %v; check the DSN and that the server accepts connections", e.Err)
+	text := fmt.Sprintf("taskkit: cannot use the database: %v", e.Err)
+	switch {
+	case classify.LacksRight(e.Err):
+		return text + "; the role lacks a right: see Roles in docs/operations.md"
+	case classify.OfSQLite(e.Err):
+		return text
+	}
+	return text + "; check the DSN and that the server accepts connections"
 }
 
 // Unwrap returns the driver's error.
 func (e *ConnectError) Unwrap() error { return e.Err }
+
+// RefusedError: the database refuses what a worker does: its role lacks a right, the database is read-only, or a pooler
+// does not keep prepared statements.
+type RefusedError struct {
+	Problem string
+	Remedy  string // the statement or the setting that mends it
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("taskkit: the database refuses what a worker does: %s: %s", e.Problem, e.Remedy)
+}
 
 // ParseID reads a full id.
 func ParseID(s string) (ID, error) {
@@ -288,6 +324,7 @@ func public(err error) error {
 		dup     *store.DuplicateError
 		differ  *store.CoalesceError
 		paused  *store.PausedError
+		older   *store.SupersededError
 		schema  *migrate.SchemaError
 		targets *store.TargetsError
 		parent  *store.ParentError
@@ -326,6 +363,8 @@ func public(err error) error {
 		return &DuplicateError{Kind: dup.Kind, By: strings.ReplaceAll(dup.Column, "_", " "), Key: dup.Key, ID: dup.ID}
 	case errors.As(err, &differ):
 		return &CoalesceError{Kind: differ.Kind, Reference: differ.Reference, ID: differ.ID, Differs: differ.Differs}
+	case errors.As(err, &older):
+		return &SupersededError{Kind: older.Kind, Reference: older.Reference, Version: older.Version, Newest: older.Newest}
 	case errors.As(err, &paused):
 		return &PausedError{Kind: paused.Kind, Reference: paused.Reference, ID: paused.ID}
 	default:

@@ -2,6 +2,7 @@ package taskkit_test
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -63,4 +64,35 @@ func ExampleTransient() {
 	// Output:
 	// true
 	// false
+}
+
+// A program that submits tries again after errors that pass by themselves. An error of which nothing is known does not count.
+func ExampleIsTransient() {
+	err := errors.New("no such person")
+	fmt.Println(taskkit.IsTransient(err))
+	fmt.Println(taskkit.IsTransient(fmt.Errorf("submit: %w", driver.ErrBadConn)))
+	fmt.Println(taskkit.IsTransient(taskkit.RetryAfter(err, time.Minute)))
+	fmt.Println(taskkit.IsTransient(fmt.Errorf("submit: %w", context.DeadlineExceeded)))
+	// Output:
+	// false
+	// true
+	// true
+	// true
+}
+
+// NewWorker says what the role of a worker lacks, and which statement grants it.
+func ExampleRefusedError() {
+	start := func() error { // what calls NewWorker
+		return fmt.Errorf("start the worker: %w", &taskkit.RefusedError{
+			Problem: `role "worker" lacks UPDATE on taskkit.taskkit_schedule`,
+			Remedy:  `GRANT UPDATE ON taskkit.taskkit_schedule TO "worker"`,
+		})
+	}
+	if refused, ok := errors.AsType[*taskkit.RefusedError](start()); ok {
+		fmt.Println(refused.Problem)
+		fmt.Println(refused.Remedy)
+	}
+	// Output:
+	// role "worker" lacks UPDATE on taskkit.taskkit_schedule
+	// GRANT UPDATE ON taskkit.taskkit_schedule TO "worker"
 }

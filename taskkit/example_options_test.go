@@ -56,6 +56,24 @@ func ExampleCoalesceError() {
 	// Output: true true [owner run-as]
 }
 
+// A message that comes late does not replace what a newer one has said.
+func ExampleWithVersion() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	address := func(people []string, version int64) (taskkit.ID, error) {
+		return taskkit.Submit(ctx, db, greetKind, greetSpec{People: people}, taskkit.WithCoalescing("person 7"), taskkit.WithVersion(version), taskkit.System())
+	}
+	first, _ := address([]string{"Ada"}, 41)
+	second, _ := address([]string{"Ada", "Kurt"}, 43)
+	_, err := address([]string{"Emmy"}, 42)
+	task, _ := taskkit.Get(ctx, taskkit.NewClient(db), greetKind, second)
+	fmt.Println(first == second, task.Spec.People, *task.Task.Version)
+	fmt.Println(err)
+	// Output:
+	// true [Ada Kurt] 43
+	// taskkit: version 42 of greet task with reference "person 7" is superseded by version 43; nothing was stored
+}
+
 // A schedule or a consumer of events submits as the system.
 func ExampleSystem() {
 	db, ctx := exampleDB(), context.Background()

@@ -27,7 +27,7 @@ func ExampleSubmit() {
 	// Output:
 	// submitted: <nil>
 	// after a rollback: taskkit: no such task
-	// taskkit: spec of greet refused, nothing was stored: people breaks the rule required (it is of length 0)
+	// taskkit: spec of greet refused, nothing was stored: /people breaks the rule required (it is of length 0)
 }
 
 func ExampleSubmitMany() {

@@ -30,7 +30,7 @@ type Executor[Spec, State any] interface {
 // after a permanent error, when its attempts are used up, and on a stop or a
 // delete. b.EndReason says which. Its writes through b.Tx are committed together
 // with the task's end; changes to b.State are not kept. On a stop it is called
-// before Report.
+// before Report. A task that is superseded by a newer version ends without it, see [WithVersion].
 //
 // An Abort that keeps failing does not prevent the task from ending. Its error is
 // recorded for operators.
@@ -39,7 +39,7 @@ type Aborter[Spec, State any] interface {
 }
 
 // Reporter is an [Executor] with a typed result for whoever submitted the task.
-// Report is called when the task is done, and also after a stop, when the result
+// Report is called when the task is done, and also after a stop or when a newer version supersedes the task, when the result
 // is partial. The result is committed together with the task's end.
 type Reporter[Spec, State, Result any] interface {
 	Report(ctx context.Context, b *Batch[Spec, State]) (Result, error)
@@ -85,8 +85,9 @@ type Next struct {
 var (
 	// More requests another batch. It is a permanent error with the code no_progress
 	// when nothing can follow: in a batch that counts nothing and called Take after it had
-	// returned all elements before, and after 100 batches in a row that changed
-	// nothing in b.State and counted nothing.
+	// returned all elements before, in a batch that changed nothing in b.State and recorded
+	// the items of the batch before, and after 100 batches in a row that changed nothing in
+	// b.State and counted nothing, or more than the total.
 	More = Next{}
 	// Done says that the task is complete.
 	Done = Next{done: true}
@@ -97,8 +98,8 @@ var (
 // zero if the batch counted progress. A d of zero or less is [More].
 func Later(d time.Duration) Next { return Next{wait: max(d, 0)} }
 
-// LaterAt requests another batch no sooner than t, by the database's clock
-// (CER-20). As with [Later], the worker releases the task and no attempt is spent.
+// LaterAt requests another batch no sooner than t, by the database's clock.
+// As with [Later], the worker releases the task and no attempt is spent.
 // The reason says why the task waits, for the people who read it in the task and in
 // [Client.Explain]. Times are in milliseconds, rounded up, and between the years 1
 // and 9999. After a t in the past the task is released and due at once; the zero

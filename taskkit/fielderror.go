@@ -1,6 +1,7 @@
 package taskkit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ func (e FieldError) sentence() string {
 	default:
 		phrase = "breaks the rule " + e.Rule
 	}
-	return fmt.Sprintf("%s %s (it is %s)", e.Path, phrase, e.Value)
+	return fmt.Sprintf("%s %s (it is %s)", cmp.Or(e.Pointer, "the top"), phrase, e.Value)
 }
 
 // comparisons are the rules that compare a field with another one.

@@ -207,7 +207,7 @@ func TestTargeterStopped(t *testing.T) {
 		waitFound(t, db, id, 2)
 		until(t, "the search waits", func() bool {
 			why, err := c.Explain(ctx, id)
-			return err == nil && strings.Contains(why, "until there are more")
+			return err == nil && strings.Contains(why.Text, "until there are more")
 		})
 		itemsError := func(o taskkit.Outcome) (err error) {
 			for _, e := range c.Items(ctx, id, o) {
@@ -230,7 +230,7 @@ func TestTargeterStopped(t *testing.T) {
 		if want := []string{"abort stopped {From:2 Taken:0}", "report stopped {From:2 Taken:0}"}; !slices.Equal(x.endings, want) {
 			t.Errorf("ended by %v, want %v", x.endings, want)
 		}
-		if why, err := c.Explain(ctx, id); err != nil || !strings.Contains(why, "finding its targets: 2 so far") {
+		if why, err := c.Explain(ctx, id); err != nil || !strings.Contains(why.Text, "finding its targets: 2 so far") {
 			t.Errorf("explained as %q, %v", why, err)
 		}
 		refusedItems(t, itemsError(taskkit.OutcomeUnprocessed), "ended while it was finding its targets, after 2")
@@ -317,7 +317,7 @@ func TestTargeterRefused(t *testing.T) {
 			"awaits wrongly": {func(context.Context, *huntBatch) ([]int, taskkit.Next, error) {
 				return []int{1}, taskkit.AwaitChildren(0, "none"), nil
 			}, "misuse: "},
-			"invalid": {func(context.Context, *huntBatch) ([]int, taskkit.Next, error) { return finding(3, -1) }, "targets: what Targets returned cannot be stored: taskkit: spec of refused_invalid refused, nothing was stored: numbers[1] breaks the rule min=0"},
+			"invalid": {func(context.Context, *huntBatch) ([]int, taskkit.Next, error) { return finding(3, -1) }, "targets: what Targets returned cannot be stored: taskkit: spec of refused_invalid refused, nothing was stored: /numbers/1 breaks the rule min=0"},
 			"stands":  {func(context.Context, *huntBatch) ([]int, taskkit.Next, error) { return []int{7}, taskkit.More, nil }, "no_progress: "},
 		} {
 			k := huntKind("refused_" + strings.ReplaceAll(name, " ", "_"))

@@ -24,7 +24,7 @@ import (
 // the first, for as long as that is kept. [WithIdempotencyKey] sets another key.
 //
 // A task that has not ended is a *[StateError]. An *[ItemsError] is returned for a
-// task without failed items, for one with children, for a live walk, and for failed items that are no
+// task without failed items, for one with children or [WithVersion], for a live walk, and for failed items that are no
 // elements of the task's list or set, because the executor did not pass to [Batch.Fail]
 // what [Take] returned. It returns [ErrNotFound] when there is no such task. After an
 // error nothing is stored; a caller's transaction must be rolled back.
@@ -46,7 +46,7 @@ func (c *Client) RetryFailed(ctx context.Context, id ID, opts ...SubmitOption) (
 // the new task is kept.
 //
 // A task that was not stopped and has not failed is a *[StateError]. One that has
-// processed all items is an *[ItemsError], and so is one that has children, or is a bucket.
+// processed all items is an *[ItemsError], and so is one that has children or [WithVersion], or is a bucket.
 func (c *Client) Continue(ctx context.Context, id ID, opts ...SubmitOption) (ID, error) {
 	return c.follow(ctx, id, opts, func(f *followUp) error { return f.continues(ctx) })
 }
@@ -66,13 +66,9 @@ func (c *Client) follow(ctx context.Context, id ID, opts []SubmitOption, f func(
 	if err != nil {
 		return ID{}, err
 	}
-	children, err := op.Children(ctx, id, ID{}, 1, false)
+	divided, err := c.wasDivided(ctx, op, id)
 	if err != nil {
-		return ID{}, c.public(ctx, err)
-	}
-	family, err := op.Family(ctx, store.Lease{ID: id})
-	if err != nil {
-		return ID{}, c.public(ctx, err)
+		return ID{}, err
 	}
 	options := &followUp{submission: submission{schema: c.schema, NewTask: store.NewTask{Total: -1, Options: new(store.Options)}}}
 	if err := options.apply(c.schema, opts); err != nil {
@@ -80,7 +76,7 @@ func (c *Client) follow(ctx context.Context, id ID, opts []SubmitOption, f func(
 	}
 	var refused error
 	made, err := op.Derive(ctx, id, !options.withoutNotify, func(o store.Origin) (store.NewTask, error) {
-		next := &followUp{from: o, hasChildren: len(children) > 0 || family.Memo != nil, submission: submission{schema: c.schema, NewTask: o.Follow()}}
+		next := &followUp{from: o, hasChildren: divided, submission: submission{schema: c.schema, NewTask: o.Follow()}}
 		refused = next.apply(c.schema, opts)
 		if refused == nil {
 			refused = f(next)
@@ -96,6 +92,19 @@ func (c *Client) follow(ctx context.Context, id ID, opts []SubmitOption, f func(
 	return made, nil
 }
 
+// wasDivided reports whether a task has children, or had some.
+func (c *Client) wasDivided(ctx context.Context, op store.Client, id ID) (bool, error) {
+	children, err := op.Children(ctx, id, ID{}, 1, false)
+	if err != nil {
+		return false, c.public(ctx, err)
+	}
+	family, err := op.Family(ctx, store.Lease{ID: id})
+	if err != nil {
+		return false, c.public(ctx, err)
+	}
+	return len(children) > 0 || family.Memo != nil, nil
+}
+
 // apply applies options to the task.
 func (f *followUp) apply(schema string, opts []SubmitOption) error {
 	follows, total := f.NewTask.Follows, f.Total
@@ -108,6 +117,8 @@ func (f *followUp) apply(schema string, opts []SubmitOption) error {
 		f.fail("WithTargets", made)
 	case f.Reference != "":
 		f.fail("WithCoalescing", "the new task has a set of its own and cannot be replaced: leave the option out")
+	case f.Version != nil:
+		f.fail("WithVersion", "the new task has no reference: leave the option out")
 	case f.NewTask.Follows != follows:
 		f.fail("WithPredecessor", made)
 	case f.Total != total:
@@ -119,7 +130,7 @@ func (f *followUp) apply(schema string, opts []SubmitOption) error {
 	case f.schema != schema:
 		f.fail("WithSchema", "the client has its schema: give the option to NewClient")
 	}
-	f.checkTimes()
+	f.checkPairs()
 	return errors.Join(f.errs...)
 }
 
@@ -131,6 +142,15 @@ func (f *followUp) checkNoSample() error {
 	return &OptionError{"WithSample", "the new task is made from another, and keeps the order of its items: leave the option out"}
 }
 
+// checkNoVersion refuses a task with a version. The new task would have none: nothing would keep it from executing beside a newer
+// version, or after it.
+func (f *followUp) checkNoVersion(action string) error {
+	if f.from.Plan.Versioned == nil {
+		return nil
+	}
+	return &ItemsError{ID: f.from.Task.ID, Action: action, Problem: ofVersion}
+}
+
 // Actions of errors.
 const (
 	actRetryFailed = "retry the failed items"
@@ -139,6 +159,9 @@ const (
 
 // ofPreview is the problem of a task that has changed nothing.
 const ofPreview = "it is a preview: apply it, and then use this on the new task"
+
+// ofVersion is the problem of a task with a version.
+const ofVersion = "it has a version, and the new task could take effect after a newer one: submit a newer version, or retry the task itself if it is in ERROR or FAILURE"
 
 // retryFailed makes the task one over the failed items. With corrected, it is over
 // what they have become.
@@ -149,6 +172,9 @@ func (f *followUp) retryFailed(ctx context.Context, corrected *corrections) erro
 	}
 	if !t.Status.Terminal() {
 		return &StateError{ID: t.ID, Action: actRetryFailed, Status: Status(t.Status), Control: Control(t.Control)}
+	}
+	if err := f.checkNoVersion(actRetryFailed); err != nil {
+		return err
 	}
 	refuse := func(problem string, keys ...string) error {
 		return &ItemsError{ID: t.ID, Action: actRetryFailed, Problem: problem, Keys: keys}
@@ -225,6 +251,9 @@ func (f *followUp) continues(ctx context.Context) error {
 	}
 	if !t.Status.Continuable(t.Partial) {
 		return &StateError{ID: t.ID, Action: actContinue, Status: Status(t.Status), Control: Control(t.Control)}
+	}
+	if err := f.checkNoVersion(actContinue); err != nil {
+		return err
 	}
 	if f.IdempotencyKey != "" {
 		return &OptionError{"WithIdempotencyKey", "a task is continued once: leave the option out"}

@@ -1,7 +1,11 @@
 package taskkit_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
@@ -21,6 +25,45 @@ func TestRestartUnderOneName(t *testing.T) {
 			}
 			stop()
 			checkTouched(t, db.DB, id, 10)
+		}
+	})
+}
+
+// Config.Context is called before the start and before each batch, in which Report of a task that is done runs too, and
+// before Abort.
+func TestCallsOfContext(t *testing.T) {
+	t.Parallel()
+	done := funcs[countSpec, countState]{execute: func(context.Context, *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+		return taskkit.Done, nil
+	}}
+	fails := funcs[countSpec, countState]{execute: func(context.Context, *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+		return taskkit.Done, taskkit.Permanent("planned", errPlanned)
+	}}
+	abort := func(context.Context, *taskkit.Batch[countSpec, countState]) error { return nil }
+	report := func(context.Context, *taskkit.Batch[countSpec, countState]) (string, error) { return "", nil }
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		for name, tc := range map[string]struct {
+			executor taskkit.Executor[countSpec, countState]
+			want     int64
+		}{
+			"done":                {&done, 2},
+			"done, with a report": {&aborting[countSpec, countState]{done, abort, report}, 2},
+			"failed":              {&fails, 2},
+			"failed, with Abort":  {&aborting[countSpec, countState]{fails, abort, report}, 3},
+		} {
+			var calls atomic.Int64
+			c := quick(t, db)
+			c.Context = func(ctx context.Context, _, _ uuid.UUID) (context.Context, error) {
+				calls.Add(1)
+				return ctx, nil
+			}
+			id := submitted(t, db, countKind, countSpec{})
+			stop := started(t, db, registered(countKind, tc.executor), c)
+			ended(t, db, id)
+			stop()
+			if got := calls.Load(); got != tc.want {
+				t.Errorf("%s: %d calls, want %d", name, got, tc.want)
+			}
 		}
 	})
 }

@@ -74,6 +74,9 @@ func NewKind[Spec, State, Result any](d taskkind.Definition[Spec, State, Result]
 			panic(fmt.Sprintf("taskkit: kind %s: %q is not a pointer to a secret: write /spec/ or /state/ and names, in which * is any element or member", d.Name, s))
 		}
 	}
+	if hidden := parseSecrets(d.Secrets); len(hidden) > 0 {
+		d.Spec, d.State = d.Spec.Hiding(hidden.below("spec").hide), d.State.Hiding(hidden.below("state").hide)
+	}
 	var stopAfter lifecycle.StopPolicy
 	if d.StopAfter != "" {
 		var err error
@@ -109,7 +112,9 @@ func NewKind[Spec, State, Result any](d taskkind.Definition[Spec, State, Result]
 	if !lifecycle.ValidQueue(d.Queue) {
 		panic(fmt.Sprintf("taskkit: kind %s: queue %q is not a valid name: use %s", d.Name, d.Queue, lifecycle.QueueRule))
 	}
-	return &Kind[Spec, State, Result]{def: d, revisions: newRevisions(d.Name, d.Reads, d.Upgrades), stopAfter: stopAfter}
+	revisions := newRevisions(d.Name, d.Reads, d.Upgrades)
+	revisions.secrets = len(d.Secrets) > 0
+	return &Kind[Spec, State, Result]{def: d, revisions: revisions, stopAfter: stopAfter}
 }
 
 // Name returns the stored name.

@@ -49,7 +49,7 @@ func TestLaterAt(t *testing.T) {
 			if task.Attempts != attempts {
 				t.Errorf("%d items counted: %d attempts, want %d", items, task.Attempts, attempts)
 			}
-			if why, err := c.Explain(t.Context(), id); err != nil || !strings.Contains(why, "the office is closed") {
+			if why, err := c.Explain(t.Context(), id); err != nil || !strings.Contains(why.Text, "the office is closed") {
 				t.Errorf("explained as %q, %v", why, err)
 			}
 			checkReleases(t, r, id)

@@ -24,7 +24,7 @@ const limitsMax = 10
 //
 // It can be given several times, with different keys. All tasks with a key should have the same
 // number; what taskops.Operator.SetLimit has set goes before theirs. Buckets have the limits of their task. For a limit that follows from
-// the spec, see [Limiter]. It is an *[OptionError] below 1, for an empty key and with [WithCoalescing].
+// the spec, see [Limiter]. It is an *[OptionError] below 1, for a key that is empty or begins with "taskkit.", and with [WithCoalescing].
 func WithLimit(key string, atMost int) SubmitOption {
 	return submitOption(func(s *submission) {
 		if problem := lifecycle.LimitProblem(key, atMost); problem != "" {

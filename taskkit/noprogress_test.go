@@ -2,6 +2,8 @@ package taskkit_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,19 @@ type listSpec struct {
 }
 
 type listBatch = taskkit.Batch[listSpec, countState]
+
+// scanOne reads a row of one column.
+func scanOne(ctx context.Context, tx taskkit.ExecQuerier, query string, to any, args ...any) error {
+	rows, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return errors.Join(sql.ErrNoRows, rows.Err())
+	}
+	return rows.Scan(to)
+}
 
 // An executor that asks for batches in which it does nothing ends in FAILURE with
 // the code no_progress, and keeps what its former batches committed.
@@ -70,6 +85,33 @@ func TestNoProgress(t *testing.T) {
 			}
 			return taskkit.More, nil
 		}, 100, true},
+		"counts for ever beyond the total": {func(ctx context.Context, b *listBatch) (taskkit.Next, error) {
+			b.Total(5)
+			b.Advance(b.Limit)
+			if b.State.Next == 0 {
+				b.State.Next = 1
+				return taskkit.More, touch(ctx, b.Tx, b.Task, 0, 5, "w")
+			}
+			return taskkit.More, nil
+		}, 101, true}, // the first three reach the total
+		"the same items again": {func(ctx context.Context, b *listBatch) (taskkit.Next, error) {
+			if b.State.Next == 0 {
+				b.State.Next = 1
+				return taskkit.More, touch(ctx, b.Tx, b.Task, 0, 5, "w")
+			}
+			b.Skip(3, "as_it_was")
+			b.Skip(4, "as_it_was")
+			return taskkit.More, nil
+		}, 2, true},
+		"what is processed is no longer found": {func(ctx context.Context, b *listBatch) (taskkit.Next, error) {
+			b.Total(4) // an estimate
+			var done int
+			if err := scanOne(ctx, b.Tx, "SELECT count(*) FROM touch WHERE task = $1", &done, b.Task.String()); err != nil || done == 5 {
+				return taskkit.Done, err
+			}
+			b.Skip(done, "touched")
+			return taskkit.More, touch(ctx, b.Tx, b.Task, done, done+1, "w")
+		}, 6, false},
 		"Later for a while": {func(ctx context.Context, b *listBatch) (taskkit.Next, error) {
 			taken, err := takeItems(ctx, b)
 			if taken > 0 {

@@ -13,7 +13,7 @@ import (
 // that the place does not offer. What a schedule refuses is not listed for a schedule.
 var offers = []struct{ where, file, not string }{
 	// The service gives these in Before, by what its spec says.
-	{"HTTP start", "taskhttp/start.go", `System WithNotBefore WithDelay WithPriority WithQueue WithUniqueKey WithCoalescing WithPredecessor WithTraceparent
+	{"HTTP start", "taskhttp/start.go", `System WithNotBefore WithDelay WithPriority WithQueue WithUniqueKey WithCoalescing WithVersion WithPredecessor WithTraceparent
 		WithTotal WithoutNotify WithReason WithParent WithChildFailure WithMaxParallel WithStopAfter WithCanary WithApproval WithWindow WithLatestStart
 		WithDeadline WithTimeLimit WithMaxRate WithLimit WithMaxChanges WithTargets WithSample`},
 	// The client's schema counts, and without an owner it is a task of the system.
@@ -21,7 +21,7 @@ var offers = []struct{ where, file, not string }{
 	{"CLI schedules", "../cmd/taskkit/internal/command/schedules.go", "System WithSchema"},
 	// A task that continues, retries or applies another has the other's owner, queue and conditions.
 	{"CLI follow", "../cmd/taskkit/internal/command/follow.go", `OwnedBy System RunAs WithNotBefore WithDelay WithPriority WithQueue WithUniqueKey WithIdempotencyKey
-		WithCoalescing WithPredecessor WithTraceparent WithTotal WithoutNotify WithSchema WithParent WithChildFailure WithMaxParallel WithStopAfter WithCanary
+		WithCoalescing WithVersion WithPredecessor WithTraceparent WithTotal WithoutNotify WithSchema WithParent WithChildFailure WithMaxParallel WithStopAfter WithCanary
 		WithApproval WithWindow WithLatestStart WithDeadline WithTimeLimit WithMaxRate WithLimit WithPreview WithMaxChanges WithTargets WithSample WithSubmitted`},
 }
 

@@ -50,8 +50,8 @@ func (f submitOption) applySubmit(s *submission) { f(s) }
 var SystemOwner = uuid.UUID{6: 0x80, 8: 0x80, 10: 's', 11: 'y', 12: 's', 13: 't', 14: 'e', 15: 'm'}
 
 // OwnedBy names the person on whose behalf the task is submitted. Each submission needs either OwnedBy or
-// [System]. The task also runs as this person unless [RunAs] names another. The
-// zero UUID is refused.
+// [System]. The task also runs as this person unless [RunAs] names another. As of
+// all options given twice, the last of OwnedBy and System counts. The zero UUID is refused.
 func OwnedBy(person uuid.UUID) SubmitOption {
 	return submitOption(func(s *submission) {
 		s.Owner = s.person("OwnedBy", person)
@@ -146,17 +146,21 @@ func WithIdempotencyKey(key string) SubmitOption {
 	return submitOption(func(s *submission) { s.IdempotencyKey = s.text("WithIdempotencyKey", key, 500) })
 }
 
-// WithCoalescing merges submissions of the kind that concern the same thing
-// (CER-4, CER-14). While a task with the same reference waits, for its first claim
+// WithCoalescing merges submissions of the kind that concern the same thing.
+// While a task with the same reference waits, for its first claim
 // or for a retry, Submit replaces it and returns its id: the task takes the new
-// spec, reason and priority, and begins again with an empty state, counters of zero
-// and fresh attempts. The earlier of the two times is kept. A task that runs, that
-// has ended or is to be stopped or deleted is left alone, and a new one is stored.
+// spec and reason, keeps the higher priority, and begins again with an empty state, counters of zero
+// and fresh attempts. It starts at the time of [WithNotBefore], or without that at the earlier of the two
+// times. Another task that waits with the reference ends, COMPLETED and partial. A task that runs, that
+// has ended or is to be stopped or deleted is left alone, and a new one is stored, which may run beside it.
 // So is one that is half done and waits for another reason than a failed attempt,
 // as after [Later]: its work goes on.
 //
 // Tasks submitted for a later time, by [WithDelay] or [WithNotBefore], are merged
 // only with each other.
+//
+// The last submission wins, whatever it is about. Where submissions may come in another order than what they are about
+// has happened, as from a broker, give them a version: see [WithVersion].
 //
 // Owner, run-as and queue must be those of the waiting task, and unique keys must
 // be equal if both have one; otherwise Submit returns a *[CoalesceError] and stores
@@ -167,6 +171,33 @@ func WithIdempotencyKey(key string) SubmitOption {
 // The handle must be an [ExecQuerier]. Outside a transaction, use a *sql.DB.
 func WithCoalescing(reference string) SubmitOption {
 	return submitOption(func(s *submission) { s.Reference = s.text("WithCoalescing", reference, 500) })
+}
+
+// WithVersion says which version of the thing the spec is about, so that the newest wins and not the last to come:
+// a sequence number of the source, or a time as a number. It needs [WithCoalescing]. A submission whose version is not greater
+// than that of all before it with the reference is a *[SupersededError], and stores nothing: an equal version is a
+// repeated submission. The newest replaces a waiting task as WithCoalescing says, except that it starts at its own time,
+// and that tasks for a later time are not kept apart.
+//
+// At most one task with versions of a reference executes at a time. One that executes is followed by the newer, and goes
+// on until it leaves its worker. One that has left it, for a retry or after [Later], or waits for whatever reason is not
+// executed after a newer was submitted, even if that one starts later or is stopped: it ends, COMPLETED and partial, with the code superseded.
+// [Client.Continue] and [Client.RetryFailed] refuse a task with a version, as their new task has none: submit a newer version, or
+// use [Client.Retry], which resumes the same task if it is still the newest.
+//
+// Versions are compared within a kind by the name that is stored. When a kind is renamed, stop to submit under the old name and wait until its
+// tasks have ended before you submit under the new one.
+//
+// All submissions with a reference should have a version. One without replaces a waiting task whatever the version of that.
+// The newest version is kept as long as a task with a version of the reference, whatever its status, and for 14 days after the last
+// of them was removed, see [Retention]; a submission that comes later than that is stored. It must not be negative.
+func WithVersion(n int64) SubmitOption {
+	return submitOption(func(s *submission) {
+		if n < 0 {
+			s.fail("WithVersion", "negative")
+		}
+		s.Version = &n
+	})
 }
 
 // WithPredecessor records the task that this one follows, such as b.Task when a batch submits
@@ -201,7 +232,8 @@ func WithoutNotify() SubmitOption {
 
 // WithReason says why a task is submitted, or why something is requested of it,
 // for the people who read it later. The reason of a request is kept in the task's
-// events.
+// events. It is an *[OptionError] for more than 1,000 characters, invalid UTF-8 or a NUL byte, and for an
+// empty text in Submit; a request takes an empty one for none.
 func WithReason(reason string) interface {
 	SubmitOption
 	RequestOption
@@ -211,9 +243,30 @@ func WithReason(reason string) interface {
 
 type reasonOption struct{ reason string }
 
-func (o reasonOption) applySubmit(s *submission) { s.Reason = s.text("WithReason", o.reason, 1000) }
+func (o reasonOption) applySubmit(s *submission) {
+	if problem := o.problem(); problem != "" {
+		s.fail("WithReason", problem)
+	}
+	s.Reason = o.reason
+}
 
-func (o reasonOption) applyRequest(r *requestOptions) { r.Reason = o.reason }
+func (o reasonOption) applyRequest(r *requestOptions) {
+	if problem := o.problem(); problem != "" && o.reason != "" {
+		r.errs = append(r.errs, &OptionError{"WithReason", problem})
+	}
+	r.Reason = o.reason
+}
+
+// problem says what is wrong with the reason; "" if nothing is.
+func (o reasonOption) problem() string {
+	if n := utf8.RuneCountInString(o.reason); n > maxReason {
+		return fmt.Sprintf("%d characters, more than %d", n, maxReason)
+	}
+	return textProblem(o.reason, utf8.UTFMax*maxReason)
+}
+
+// maxReason is the most characters of a reason.
+const maxReason = 1000
 
 // WithSchema names the PostgreSQL schema that holds the tables. It defaults, also with "", to
 // [DefaultSchema], and with b.Tx as the handle to the schema of the batch's task, beside
@@ -247,10 +300,13 @@ func (o schemaOption) applyClient(c *Client) {
 	c.schema = o.name
 }
 
-// checkTimes refuses two different ways to say when the task may start.
-func (s *submission) checkTimes() {
+// checkPairs refuses options that exclude or need each other.
+func (s *submission) checkPairs() {
 	if !s.NotBefore.IsZero() && s.Delay != 0 {
 		s.fail("WithDelay", "used together with WithNotBefore: use one of the two")
+	}
+	if s.Version != nil && s.Reference == "" {
+		s.fail("WithVersion", "used without WithCoalescing, which names what it is a version of")
 	}
 }
 
@@ -268,15 +324,23 @@ func (s *submission) person(option string, id uuid.UUID) uuid.UUID {
 
 // text checks text that is stored in a column and perhaps indexed.
 func (s *submission) text(option, v string, most int) string {
-	switch {
-	case v == "":
-		s.fail(option, "empty")
-	case !utf8.ValidString(v) || strings.ContainsRune(v, 0):
-		s.fail(option, "contains a NUL byte or invalid UTF-8")
-	case len(v) > most:
-		s.fail(option, fmt.Sprintf("%d bytes, more than %d", len(v), most))
+	if problem := textProblem(v, most); problem != "" {
+		s.fail(option, problem)
 	}
 	return v
+}
+
+// textProblem says why a text cannot be stored; "" if it can.
+func textProblem(v string, most int) string {
+	switch {
+	case v == "":
+		return "empty"
+	case !utf8.ValidString(v) || strings.ContainsRune(v, 0):
+		return "contains a NUL byte or invalid UTF-8"
+	case len(v) > most:
+		return fmt.Sprintf("%d bytes, more than %d", len(v), most)
+	}
+	return ""
 }
 
 // queueProblem says why a queue cannot have this name.

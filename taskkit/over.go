@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-playground/validator/v10"
+
 	"taskkit.dev/internal/store"
 )
 
@@ -168,14 +170,15 @@ func (k *Kind[Spec, State, Result]) validateTargets(page any, position int) erro
 	if len(invalid) == 0 {
 		return nil
 	}
-	e := tagError(k.def.Name, k.def.Secrets, t.Elem, invalid)
-	for i, f := range e.Fields {
-		e.Fields[i].Path = shift(t.Field, f.Path, position)
-		if parseSecrets(k.def.Secrets).hides(e.Fields[i].Path) {
-			e.Fields[i].Value = masked
+	list := reflect.ValueOf(page)
+	return tagError(k.def.Name, k.def.Secrets, invalid, func(f validator.FieldError) location {
+		p := locate(list, f.StructNamespace())
+		if i, err := strconv.Atoi(p.names[0]); err == nil {
+			p.names[0] = strconv.Itoa(position + i)
 		}
-	}
-	return e
+		p.names = append(strings.Split(t.Field, "."), p.names...)
+		return p
+	})
 }
 
 // elementRules returns the rules for the elements of a list of a spec, from dive on,
@@ -201,16 +204,6 @@ func elementRules(spec reflect.Type, list string) string {
 		}
 	}
 	return ""
-}
-
-// shift adds to the index that a path such as [3].id begins with.
-func shift(list, path string, by int) string {
-	index, rest, _ := strings.Cut(strings.TrimPrefix(path, "["), "]")
-	i, err := strconv.Atoi(index)
-	if err != nil {
-		return list + path
-	}
-	return fmt.Sprintf("%s[%d]%s", list, i+by, rest)
 }
 
 // decodeTargets decodes a page of frozen targets by decoding the spec with the page

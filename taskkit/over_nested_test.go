@@ -94,11 +94,11 @@ func TestTargetsInAStructAreValidated(t *testing.T) {
 		return err
 	}
 	rule, ok := errors.AsType[*taskkit.SpecError](submit(nestedSpec{}, "good", "x"))
-	if !ok || len(rule.Fields) != 1 || rule.Fields[0].Path != "to.group.names[1]" || rule.Fields[0].Rule != "min=2" {
+	if !ok || len(rule.Fields) != 1 || rule.Fields[0].Pointer != "/to/group/names/1" || rule.Fields[0].Rule != "min=2" {
 		t.Errorf("a target that breaks a rule: %+v", rule)
 	}
 	none, ok := errors.AsType[*taskkit.SpecError](submit(nestedSpec{}))
-	if !ok || len(none.Fields) != 1 || none.Fields[0].Path != "to.group.names" {
+	if !ok || len(none.Fields) != 1 || none.Fields[0].Pointer != "/to/group/names" {
 		t.Errorf("no list and no set: %+v", none)
 	}
 	both := submit(nestedSpec{To: nestedOuter{Group: nestedInner{Names: []string{"good"}}}}, "good")

@@ -160,8 +160,8 @@ func TestOverRefusesBadSets(t *testing.T) {
 			"empty":       {submit(overSpec[string]{}, taskkit.WithTargets(slices.Values([]string(nil)))), new(*taskkit.TargetsError), "there are no targets"},
 			"large":       {submit(overSpec[string]{}, taskkit.WithTargets(failsAfter(3, strings.Repeat("x", 1023)))), new(*taskkit.TargetsError), "the target at position 3 has 1025 bytes"},
 			"large, late": {submit(overSpec[string]{}, taskkit.WithTargets(failsAfter(20_000, strings.Repeat("x", 1023)))), new(*taskkit.TargetsError), "the target at position 20000 has 1025 bytes"},
-			"rule":        {submit(overSpec[string]{}, taskkit.WithTargets(failsAfter(1003, ""))), new(*taskkit.SpecError), "targets[1003] breaks the rule required"},
-			"rule, late":  {submit(overSpec[string]{}, taskkit.WithTargets(failsAfter(20_003, ""))), new(*taskkit.SpecError), "targets[20003] breaks the rule required"},
+			"rule":        {submit(overSpec[string]{}, taskkit.WithTargets(failsAfter(1003, ""))), new(*taskkit.SpecError), "/targets/1003 breaks the rule required"},
+			"rule, late":  {submit(overSpec[string]{}, taskkit.WithTargets(failsAfter(20_003, ""))), new(*taskkit.SpecError), "/targets/20003 breaks the rule required"},
 			"text":        {submit(overSpec[string]{}, taskkit.WithTargets(failsAfter(3, "a\x00b"))), new(*taskkit.SpecError), "NUL"},
 		} {
 			if tc.err == nil || !errors.As(tc.err, tc.as) || !strings.Contains(tc.err.Error(), tc.says) {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/engine/session"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
@@ -24,7 +25,7 @@ var everyOption = map[string]SubmitOption{
 	"OwnedBy": OwnedBy(person), "System": System(), "RunAs": RunAs(person), "WithActor": WithActor(person),
 	"WithNotBefore": WithNotBefore(time.Unix(1, 0)), "WithDelay": WithDelay(time.Second), "WithPriority": WithPriority(PriorityHigh),
 	"WithQueue": WithQueue("night"), "WithUniqueKey": WithUniqueKey("k"), "WithIdempotencyKey": WithIdempotencyKey("k"),
-	"WithCoalescing": WithCoalescing("k"), "WithPredecessor": WithPredecessor(person), "WithTraceparent": WithTraceparent("00-1-2-01"),
+	"WithCoalescing": WithCoalescing("k"), "WithVersion": WithVersion(3), "WithPredecessor": WithPredecessor(person), "WithTraceparent": WithTraceparent("00-1-2-01"),
 	"WithTotal": WithTotal(7), "WithoutNotify": WithoutNotify(), "WithReason": WithReason("r"), "WithSchema": WithSchema("other"),
 	"WithParent": WithParent(person), "WithChildFailure": WithChildFailure(ContinueParent), "WithMaxParallel": WithMaxParallel(2),
 	"WithStopAfter": WithStopAfter("5%"), "WithCanary": WithCanary(1), "WithApproval": WithApproval(), "WithWindow": WithWindow("22:00-06:00 UTC"),
@@ -211,7 +212,7 @@ func TestEveryFieldOfSchedule(t *testing.T) {
 	for f := range reflect.TypeFor[store.Submitted]().Fields() {
 		sub := &submission{NewTask: store.NewTask{Total: -1, Options: new(store.Options)}}
 		fill(reflect.ValueOf(&sub.Submitted).Elem().FieldByIndex(f.Index))
-		kept := slices.Contains([]string{"Kind", "Owner", "RunAs", "Queue"}, f.Name)
+		kept := slices.Contains([]string{"Kind", "Owner", "RunAs", "Queue", "UniqueKey"}, f.Name)
 		if refused := sub.checkSchedule() != nil; refused == kept {
 			t.Errorf("Submitted.%s is refused by a schedule: %t", f.Name, refused)
 		}
@@ -244,7 +245,8 @@ func TestEveryFieldFromStore(t *testing.T) {
 	}
 	var row store.Task
 	fill(reflect.ValueOf(&row).Elem())
-	row.Secrets = ""
+	// Of a task without children that is within its items, its item is known.
+	row.Secrets, row.HasChildren, row.Progress = "", false, lifecycle.Progress{Total: 3, Done: 1, Failed: 1, Skipped: 1, Position: 2}
 	task := reflect.ValueOf(fromStore(row)).Elem()
 	for f := range task.Type().Fields() {
 		if f.Name != "Children" && task.FieldByIndex(f.Index).IsZero() {

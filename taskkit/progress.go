@@ -3,11 +3,11 @@ package taskkit
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/workrate"
+	"taskkit.dev/taskkit/taskcause"
 )
 
 // TaskProgress says how far a task is, how fast it is, and how long the rest takes.
@@ -27,8 +27,8 @@ type TaskProgress struct {
 	Rate float64 `json:"rate"`
 	// TimeLeft is the working time that the rest takes, without waits and pauses. So
 	// while the task runs it is the time to its end, and while it waits, the time from
-	// when it goes on. It is nil when it is not known, for a halted task, and when
-	// nothing remains.
+	// when it goes on. It is nil when it is not known, for a halted task, from the third try of
+	// a batch on, and when nothing remains.
 	TimeLeft *TimeRange `json:"time_left,omitempty"`
 	// FromEarlier: TimeLeft is estimated from earlier tasks of the kind, since this one
 	// has not been measured yet.
@@ -56,6 +56,8 @@ const (
 	// counts as halted: a time, and a multiple of its longest sample.
 	haltedAfter   = 5 * time.Minute
 	haltedBatches = 5
+	// haltedTries is how many tries of a batch may be under way before the time that the rest takes is unknown.
+	haltedTries = 2
 	// earlierTasks is how many earlier tasks an estimate is made from.
 	earlierTasks = 10
 )
@@ -104,7 +106,7 @@ func newTaskProgress(t *Task, rate store.Rate, earlier []workrate.History) *Task
 		return p
 	}
 	p.Remaining = max(t.Progress.Total-t.Progress.Processed(), 0)
-	if t.Ended() || p.Halted != nil {
+	if t.Ended() || p.Halted != nil || t.try() > haltedTries {
 		return p
 	}
 	samples := rate.Samples
@@ -122,20 +124,15 @@ func newTaskProgress(t *Task, rate store.Rate, earlier []workrate.History) *Task
 	return p
 }
 
-// waiting returns why a task does not run; "" if it does, or has ended.
+// waiting returns why a task does not run, as far as the task says it; "" if it does, or has ended.
 func waiting(t *Task) string {
-	switch {
-	case t.Status != StatusQueued:
+	if t.Status != StatusQueued {
 		return ""
-	case t.Control == ControlPause && t.ControlReason != "":
-		return fmt.Sprintf("paused: %s", t.ControlReason)
-	case t.Control == ControlPause:
-		return "paused"
-	case t.Wait > 0:
-		return cmp.Or(t.WaitingReason, "waits for its time")
-	default:
+	}
+	if t.Cause() == taskcause.Due {
 		return cmp.Or(t.WaitingReason, "waits for a worker")
 	}
+	return (&facts{rowOnly: true}).explain(t).Note
 }
 
 // halted returns when a task was last seen to work, if it should have been since. All

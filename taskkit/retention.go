@@ -65,16 +65,16 @@ func (r Retention) stored() store.Retention {
 }
 
 // retention returns how long what tasks of a kind leave is kept, and the shortest period
-// for tasks of any kind, zero where all are kept for ever. A kind is looked up
+// for idle tasks of any kind, zero where all are kept for ever. A kind is looked up
 // by its name, which names may tell of an alias.
-func (c Config) retention(names map[string]string) (of func(kind string) store.Retention, youngest time.Duration) {
+func (c Config) retention(names map[string]string) (of func(kind string) store.Retention, idle time.Duration) {
 	general := c.Retention.or(defaultRetention)
 	kinds := make(map[string]store.Retention, len(c.KindRetention))
-	youngest = min(general.Ended, general.Idle)
+	idle = general.Idle
 	for kind, r := range c.KindRetention {
 		r = r.or(general)
 		kinds[kind] = r.stored()
-		youngest = min(youngest, r.Ended, r.Idle)
+		idle = min(idle, r.Idle)
 	}
 	all := general.stored()
 	of = func(kind string) store.Retention {
@@ -83,7 +83,7 @@ func (c Config) retention(names map[string]string) (of func(kind string) store.R
 		}
 		return all
 	}
-	return of, kept(youngest)
+	return of, kept(idle)
 }
 
 // problems returns what is wrong with periods, by field.

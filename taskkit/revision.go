@@ -3,6 +3,7 @@ package taskkit
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -37,6 +38,7 @@ type revisions struct {
 	kind     string
 	reads    []int // ascending, the present one last
 	upgrades map[int]taskkind.Upgrade
+	secrets  bool // the kind has some
 }
 
 // newRevisions checks the revisions of a definition. Like [NewKind] it panics when
@@ -68,7 +70,7 @@ func read[T any](r *revisions, p part, revision int, stored []byte, decode func(
 		upgraded = true
 		data, err = protect(u, bytes.Clone(data))
 		if err == nil {
-			err = taskjson.CheckStorable(data)
+			err = r.checkUpgraded(data)
 		}
 		if err != nil {
 			return true, fmt.Errorf("upgrade the %s of kind %s from revision %d: %w", p, r.kind, from, err)
@@ -81,6 +83,16 @@ func read[T any](r *revisions, p part, revision int, stored []byte, decode func(
 		return false, fmt.Errorf("decode %s of revision %d: %w", p, revision, err)
 	}
 	return upgraded, nil
+}
+
+// checkUpgraded checks what an upgrade function returned. Where the secrets of an earlier
+// revision are is not known, so that the error of a kind with secrets names no place.
+func (r *revisions) checkUpgraded(data []byte) error {
+	err := taskjson.CheckStorable(data)
+	if e, ok := errors.AsType[*taskjson.Error](err); ok && r.secrets {
+		return fmt.Errorf("not storable as JSON: %s: %s", e.Problem, e.Detail)
+	}
+	return err
 }
 
 // protect calls an upgrade function of the user's, which may panic.

@@ -237,7 +237,7 @@ func TestUpgradedSpecIsValidated(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		id := submitted(t, db, oldKind(), oldSpec{Items: 1001})
 		started(t, db, newWork(newer(2, upgradeOld)), quick(t, db))
-		if task := ended(t, db, id); task.Status != taskkit.StatusError || !strings.Contains(task.StatusDetail, "count breaks the rule max=1000") {
+		if task := ended(t, db, id); task.Status != taskkit.StatusError || !strings.Contains(task.StatusDetail, "/count breaks the rule max=1000") {
 			t.Errorf("ended in %s %q, want ERROR and the rule", task.Status, task.StatusDetail)
 		}
 	})

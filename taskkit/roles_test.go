@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,6 +67,9 @@ func TestRoles(t *testing.T) {
 	bad := submitted(t, submitter, k, countSpec{Items: 13})
 	_, err := clientOf(submitter).Task(ctx, id)
 	refused("a submitter reads", err)
+	if want := fmt.Sprintf("role %q lacks a right: see Roles in docs/operations.md", roles.Name("submitter")); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a submitter reads: %v, want %s", err, want)
+	}
 	_, err = clientOf(submitter).Pause(ctx, later, request...)
 	refused("a submitter pauses", err)
 	_, err = taskkit.Submit(ctx, reader.DB, k, countSpec{}, taskkit.System(), taskkit.WithSchema(schemaOf(reader)))
@@ -140,4 +145,37 @@ func TestRoles(t *testing.T) {
 		_ = tx.Rollback()
 	}
 	refused("a submitter deletes", err)
+}
+
+// An operator raises a limit whose permits tasks had that have left their worker or ended: what is to be forgotten of them
+// is left to the workers.
+func TestOperatorRaisesLimit(t *testing.T) {
+	t.Parallel()
+	owner := migrated(t, testdb.Postgres(t))
+	roles := testdb.NewRoles(t, owner, "../docs/operations.md")
+	submitter, operator, worker := roles.As("submitter"), roles.As("operator"), roles.As("worker")
+	begun := make(chan struct{}, 1)
+	c := quick(t, worker)
+	c.Drain = 100 * time.Millisecond
+	stop := started(t, worker, registered(countKind, &funcs[countSpec, countState]{execute: func(ctx context.Context, _ *countBatch) (taskkit.Next, error) {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return taskkit.Done, ctx.Err()
+	}}), c)
+	submitted(t, submitter, countKind, countSpec{}, taskkit.WithLimit("one", 1))
+	<-begun
+	second := submitted(t, submitter, countKind, countSpec{}, taskkit.WithLimit("one", 1))
+	until(t, "the second waits", func() bool {
+		task, err := clientOf(owner).Task(t.Context(), second)
+		return err == nil && task.WaitingReason != ""
+	})
+	stop()
+	if _, err := clientOf(operator).Stop(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	for _, atMost := range []int{2, 0} {
+		if err := taskops.New(clientOf(operator)).SetLimit(t.Context(), "one", atMost); err != nil {
+			t.Errorf("set to %d: %v", atMost, err)
+		}
+	}
 }

@@ -135,7 +135,7 @@ func (o *rollout) waits(id taskkit.ID, why string) {
 	if t.Status != taskkit.StatusQueued {
 		o.Errorf("task %s is %s, want QUEUED", id, t.Status)
 	}
-	if told, err := o.client.Explain(o.Context(), id); err != nil || !strings.Contains(told, why) {
+	if told, err := o.client.Explain(o.Context(), id); err != nil || !strings.Contains(told.Text, why) {
 		o.Errorf("explained as %q, %v; want %q in it", told, err, why)
 	}
 }

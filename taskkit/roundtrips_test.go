@@ -298,7 +298,7 @@ func (m *trips) worker() {
 		return func() error { return m.s.RegisterWorker(ctx, m.process(id)) }, nothing
 	})
 	m.count("heartbeat", func() (func() error, func()) {
-		return func() error { return m.s.Heartbeat(ctx, "p", 1, false) }, nothing
+		return func() error { return m.s.Heartbeat(ctx, "p", false) }, nothing
 	})
 	m.count("end of a worker", func() (func() error, func()) {
 		id := next()

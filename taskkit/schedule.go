@@ -7,31 +7,36 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
 // checkSchedule returns the options that a schedule cannot have.
 func (s *submission) checkSchedule() error {
 	var wrong []string
+	o := s.Options
 	for option, given := range map[string]bool{
-		"WithDelay": s.Delay != 0, "WithNotBefore": !s.NotBefore.IsZero(), "WithUniqueKey": s.UniqueKey != "", "WithIdempotencyKey": s.IdempotencyKey != "",
-		"WithCoalescing": s.Reference != "", "WithReason": s.Reason != "", "WithPredecessor": s.Follows != uuid.Nil, "WithParent": s.Parent != uuid.Nil,
+		"WithDelay": s.Delay != 0, "WithNotBefore": !s.NotBefore.IsZero(), "WithIdempotencyKey": s.IdempotencyKey != "",
+		"WithCoalescing (its Overlap decides)": s.Reference != "", "WithVersion": s.Version != nil, "WithReason": s.Reason != "", "WithPredecessor": s.Follows != uuid.Nil, "WithParent": s.Parent != uuid.Nil,
 		"WithTraceparent": s.Traceparent != "", "WithTotal": s.Total >= 0, "WithTargets": s.over != nil, "WithSample": s.sample > 0, "WithSubmitted": s.submitted != nil,
-		"WithoutNotify": s.withoutNotify, "Preview, StopAfter or another option of the run": s.NewTask.HasPlan(),
+		"WithoutNotify": s.withoutNotify, "WithPreview": o.Preview, "WithMaxChanges": len(o.ChangeLimits) > 0, "WithMaxParallel": o.MaxParallel != 0,
+		"WithChildFailure": o.OnFailure != "", "WithStopAfter": o.StopAfter != (lifecycle.StopPolicy{}), "WithCanary": o.Canary != 0, "WithApproval": o.Approval,
+		"WithLatestStart": !o.LatestStart.IsZero(), "WithDeadline": !o.Deadline.IsZero(), "WithMaxRate": o.MaxRate != 0,
 	} {
 		if given {
 			wrong = append(wrong, option)
 		}
 	}
-	if rest := s.Submitted; len(wrong) == 0 {
-		rest.Kind, rest.Owner, rest.RunAs, rest.Queue = "", uuid.Nil, uuid.Nil, ""
-		if rest == (store.Submitted{}) {
+	if rest, own := s.Submitted, *o; len(wrong) == 0 {
+		rest.Kind, rest.Owner, rest.RunAs, rest.Queue, rest.UniqueKey = "", uuid.Nil, uuid.Nil, "", ""
+		own.Limits, own.Window, own.TimeLimit = nil, "", 0
+		if rest == (store.Submitted{}) && !own.Given() {
 			return nil
 		}
 		wrong = []string{"another option"} // one that is new
 	}
 	slices.Sort(wrong)
-	return &OptionError{"SetSchedule", "takes OwnedBy, RunAs, WithQueue, WithPriority, WithSchema and WithActor, not " + strings.Join(wrong, " and ")}
+	return &OptionError{"SetSchedule", "takes OwnedBy, RunAs, WithQueue, WithPriority, WithUniqueKey, WithLimit, WithTimeLimit, WithWindow, WithSchema and WithActor, not " + strings.Join(wrong, " and ")}
 }
 
 // scheduled makes a task of a schedule, as Submit would.
@@ -46,6 +51,11 @@ func (k *Kind[Spec, State, Result]) scheduled(s *store.Schedule) (task store.New
 	sub := k.options(nil)
 	sub.Owner, sub.NewTask.RunAs, sub.owned = s.Owner, s.RunAs, true
 	sub.Queue, sub.NewTask.Priority = cmp.Or(s.Queue, k.def.Queue), s.Priority
+	o, err := store.DecodeScheduleOptions(s.Options)
+	if err != nil {
+		return store.NewTask{}, err
+	}
+	sub.UniqueKey, sub.Options.Limits, sub.Options.Times = o.UniqueKey, o.Limits, o.Times
 	if err := k.checkOptions(sub, []Spec{spec}); err != nil {
 		return store.NewTask{}, err
 	}

@@ -71,6 +71,9 @@ type scheduleEvents struct {
 	fired  []taskevent.ScheduleFired
 	missed []taskevent.ScheduleMissed
 	failed []taskevent.ScheduleFailed
+
+	skipped    []taskevent.ScheduleSkipped
+	alternates []taskevent.ScheduleAlternates
 }
 
 func (o *scheduleEvents) Observe(_ context.Context, e taskevent.Event) {
@@ -83,6 +86,10 @@ func (o *scheduleEvents) Observe(_ context.Context, e taskevent.Event) {
 		o.missed = append(o.missed, e)
 	case taskevent.ScheduleFailed:
 		o.failed = append(o.failed, e)
+	case taskevent.ScheduleSkipped:
+		o.skipped = append(o.skipped, e)
+	case taskevent.ScheduleAlternates:
+		o.alternates = append(o.alternates, e)
 	}
 }
 
@@ -227,6 +234,9 @@ func TestSetScheduleRefused(t *testing.T) {
 		"Local":            {"s", taskops.Schedule{Cron: "0 2 * * *", Zone: "Local"}, "Zone"},
 		"interval in zone": {"s", taskops.Schedule{Cron: "@every 1h", Zone: "Europe/Oslo"}, "Zone"},
 		"policy":           {"s", taskops.Schedule{Cron: "0 2 * * *", Misfire: "twice"}, "Misfire"},
+		"overlap":          {"s", taskops.Schedule{Cron: "0 2 * * *", Overlap: "twice"}, "Overlap"},
+		"skip all":         {"s", taskops.Schedule{Cron: "0 2 * * *", Misfire: taskops.MisfireAll, Overlap: taskops.OverlapSkip}, "Overlap"},
+		"buffer all":       {"s", taskops.Schedule{Cron: "0 2 * * *", Misfire: taskops.MisfireAll, Overlap: taskops.OverlapBuffer}, "Overlap"},
 		"name":             {"A b", taskops.Schedule{Cron: "0 2 * * *"}, "Name"},
 		"no name":          {"", taskops.Schedule{Cron: "0 2 * * *"}, "Name"},
 		"long name":        {strings.Repeat("x", 10_000), taskops.Schedule{Cron: "0 2 * * *"}, "Name"},
@@ -245,8 +255,8 @@ func TestSetScheduleRefused(t *testing.T) {
 	if _, ok := errors.AsType[*taskkit.SpecError](err); !ok {
 		t.Errorf("a spec that breaks its rules: %v", err)
 	}
-	err = taskops.SetSchedule(t.Context(), db, nightlyKind, "s", countSpec{}, good, taskkit.WithDelay(time.Hour), taskkit.WithUniqueKey("k"))
-	if oe, ok := errors.AsType[*taskkit.OptionError](err); !ok || !strings.Contains(oe.Problem, "WithDelay and WithUniqueKey") {
+	err = taskops.SetSchedule(t.Context(), db, nightlyKind, "s", countSpec{}, good, taskkit.WithDelay(time.Hour), taskkit.WithCoalescing("k"))
+	if oe, ok := errors.AsType[*taskkit.OptionError](err); !ok || !strings.Contains(oe.Problem, "not WithCoalescing (its Overlap decides) and WithDelay") {
 		t.Errorf("options of a task: %v", err)
 	}
 	for name, err := range map[string]error{

@@ -195,3 +195,31 @@ func TestLengthOfSchemaName(t *testing.T) {
 		}
 	}
 }
+
+// The empty name of a schema is the default one wherever a schema is named, on each database.
+func TestEmptySchemaIsTheDefault(t *testing.T) {
+	t.Parallel()
+	for name, db := range map[string]*testdb.DB{"postgres": testdb.Pooled(t), "sqlite": testdb.SQLite(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			none := taskkit.WithSchema("")
+			if err := taskkit.Migrate(t.Context(), db.DB, ""); err != nil {
+				t.Fatal(err)
+			}
+			if err := taskkit.CheckSchema(t.Context(), db.DB, ""); err != nil {
+				t.Error(err)
+			}
+			makeTouch(t, db.DB)
+			id, err := taskkit.Submit(t.Context(), db.DB, countKind, countSpec{Items: 1}, none, taskkit.System())
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := quick(t, db)
+			c.Schema = ""
+			started(t, db, registered(countKind, counting("w")), c)
+			if task, err := taskkit.NewClient(db.DB, none).Wait(t.Context(), id, nil); err != nil || task.Status != taskkit.StatusCompleted {
+				t.Errorf("%v, %v", task, err)
+			}
+		})
+	}
+}

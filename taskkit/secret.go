@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"taskkit.dev/taskkit/taskjson"
 )
 
 // masked replaces a secret.
@@ -106,31 +108,31 @@ func (s secrets) copy(dst []byte, d *jsontext.Decoder) ([]byte, error) {
 	return append(dst, byte(end.Kind())), nil
 }
 
-// hides reports whether a field of a spec, as validator names it (rows[3].ssn), may
-// be a secret. Validator's paths contain embedded structs, which are not in the JSON,
-// and names with unescaped dots. So it is enough that the last name of a pointer is
-// somewhere in the path: too many values are masked rather than too few.
-func (s secrets) hides(field string) bool {
-	within := words(field)
-	return slices.ContainsFunc(s.below("spec"), func(path []string) bool {
-		last := ""
-		for _, name := range path {
-			if name != "*" {
-				last = name
-			}
+// cut returns the names of a pointer without those within a secret, which may be keys of a
+// map, and the secrets at that place and below it.
+func (s secrets) cut(names []string) ([]string, secrets) {
+	for i, name := range names {
+		if s.whole() {
+			return append(slices.Clone(names[:i]), masked), s
 		}
-		for _, w := range words(last) {
-			if !slices.Contains(within, w) {
-				return false
-			}
-		}
-		return true
-	})
+		s = s.below(name)
+	}
+	return names, s
 }
 
-// words splits a name or path of validator into its parts.
-func words(path string) []string {
-	return strings.FieldsFunc(path, func(c rune) bool { return c == '.' || c == '[' || c == ']' })
+// hide masks what is secret in an error of JSON whose pointer begins at s.
+func (s secrets) hide(e *taskjson.Error) {
+	var names []string
+	for name := range jsontext.Pointer(e.Pointer).Tokens() {
+		names = append(names, name)
+	}
+	names, within := s.cut(names)
+	if e.Pointer = pointerOf(names); within.whole() {
+		e.Cause = nil
+		if e.Problem == taskjson.InvalidValue {
+			e.Detail = "refused by its type"
+		}
+	}
 }
 
 // secretPointer matches a pointer to a secret: into a spec or state, and without a

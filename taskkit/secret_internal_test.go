@@ -85,31 +85,30 @@ func FuzzMask(f *testing.F) {
 	})
 }
 
-func TestHides(t *testing.T) {
+func TestCut(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		secrets, field string
-		want           bool
+		secrets, pointer, want string
+		whole                  bool
 	}{
-		"a field":                   {"/spec/token", "token", true},
-		"another":                   {"/spec/token", "people", false},
-		"in rows":                   {"/spec/rows/*/ssn", "rows[3].ssn", true},
-		"beside it":                 {"/spec/rows/*/ssn", "rows[3].name", false},
-		"in an embedded struct":     {"/spec/token", "Login.token", true},
-		"below it":                  {"/spec/login", "login.password", true},
-		"elements":                  {"/spec/keys/*", "keys[1]", true},
-		"members":                   {"/spec/by/*/*", "by[x][y]", true},
-		"a name with a dot":         {"/spec/pair.ptr", "pair.ptr", true},
-		"anything":                  {"/spec/*", "people", true},
-		"the whole":                 {"/spec", "people[1].id", true},
-		"of the state":              {"/state/token", "token", false},
-		"the whole state":           {"/state", "people", false},
-		"a name of dots and braces": {"/spec/.[]", "x", true},
+		"a field":           {"/token", "/token", "/token", true},
+		"another":           {"/token", "/people", "/people", false},
+		"in rows":           {"/rows/*/ssn", "/rows/3/ssn", "/rows/3/ssn", true},
+		"beside it":         {"/rows/*/ssn", "/rows/3/name", "/rows/3/name", false},
+		"around it":         {"/rows/*/ssn", "/rows", "/rows", false},
+		"below it":          {"/login", "/login/hunter2/x", "/login/***", true},
+		"elements":          {"/keys/*", "/keys/1", "/keys/1", true},
+		"members":           {"/by/*/*", "/by/x/y", "/by/x/y", true},
+		"a name with a dot": {"/pair.ptr", "/pair.ptr", "/pair.ptr", true},
+		"a name with marks": {"/a~1b", "/a~1b/hunter2", "/a~1b/***", true},
+		"the whole":         {"", "/people/1/id", "/***", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := parseSecrets([]string{c.secrets}).hides(c.field); got != c.want {
-				t.Errorf("%s hides %s: %v, want %v", c.secrets, c.field, got, c.want)
+			names := parseSecrets([]string{c.pointer})[0]
+			got, within := parseSecrets([]string{"/spec" + c.secrets}).below("spec").cut(names)
+			if pointerOf(got) != c.want || within.whole() != c.whole {
+				t.Errorf("%s of %s: got %s, secret: %v; want %s, %v", c.secrets, c.pointer, pointerOf(got), within.whole(), c.want, c.whole)
 			}
 		})
 	}

@@ -179,7 +179,7 @@ func TestSecretsInRefusals(t *testing.T) {
 		if !ok || len(refused.Fields) != 2 || strings.Contains(err.Error(), hunter) {
 			t.Fatalf("refused with %v, want a *SpecError with two fields and no secret", err)
 		}
-		for i, want := range []taskkit.FieldError{{Path: "token", Rule: "max=20", Value: "***"}, {Path: "rows[0].ssn", Rule: "max=20", Value: "***"}} {
+		for i, want := range []taskkit.FieldError{{Pointer: "/token", Rule: "max=20", Value: "***"}, {Pointer: "/rows/0/ssn", Rule: "max=20", Value: "***"}} {
 			if refused.Fields[i] != want {
 				t.Errorf("field %d is %+v, want %+v", i, refused.Fields[i], want)
 			}
@@ -194,6 +194,85 @@ func TestSecretsInRefusals(t *testing.T) {
 			}
 		}
 	})
+}
+
+type (
+	vaultSpec struct {
+		Tokens map[string]vaultToken `json:"tokens" validate:"max=2,dive,keys,max=20,endkeys"`
+		Rows   []vaultRow            `json:"rows" validate:"unique=SSN"`
+		Notes  map[string]int        `json:"notes" validate:"dive,max=5"`
+		Login  []vaultLogin          `json:"login" validate:"dive"`
+	}
+	vaultLogin struct {
+		Password string `json:"password"`
+		Again    string `json:"again" validate:"eqfield=Password"`
+	}
+	vaultToken struct {
+		Uses int    `json:"uses" validate:"max=5"`
+		Note string `json:"note"`
+	}
+	vaultRow struct {
+		SSN string `json:"ssn"`
+	}
+)
+
+// The keys of a secret map are secret too, and no error names a place by them.
+func TestSecretKeysInRefusals(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		k := taskkit.NewKind(taskkind.Definition[vaultSpec, vaultSpec, struct{}]{
+			Name: "vault", Revision: 2, Secrets: []string{"/spec/tokens", "/spec/login/*/password", "/spec/rows/*/ssn", "/state/tokens"},
+			Upgrades: []taskkind.Upgrade{{From: 1, Spec: func(old json.RawMessage) (json.RawMessage, error) { return old, nil }}},
+		})
+		long := strings.Repeat(hunter, 3)
+		for name, tc := range map[string]struct {
+			spec vaultSpec
+			want string // in the text
+		}{
+			"rule below a key": {vaultSpec{Tokens: map[string]vaultToken{hunter: {Uses: 6}}}, "/tokens/*** breaks the rule max=5 (it is ***)"},
+			"rule of a key":    {vaultSpec{Tokens: map[string]vaultToken{long: {}}}, "/tokens/*** breaks the rule max=20 (it is ***)"},
+			"rule of the map":  {vaultSpec{Tokens: map[string]vaultToken{hunter: {}, "b": {}, "c": {}}}, "/tokens breaks the rule max=2 (it is ***)"},
+			"repeated secret":  {vaultSpec{Rows: []vaultRow{{hunter}, {hunter}}}, "/rows must not have two elements with the same ssn (it is of length 2, and [0] and [1] are both ***)"},
+			"key of no secret": {vaultSpec{Notes: map[string]int{"a].b[c/d": 6}}, "/notes/a].b[c~1d breaks the rule max=5 (it is 6)"},
+			"as a secret":      {vaultSpec{Login: []vaultLogin{{hunter, hunter + "3"}}}, "/login/0/again must be equal to password (it is ***)"},
+			"NUL below a key":  {vaultSpec{Tokens: map[string]vaultToken{hunter: {Note: "\x00"}}}, "json: nul at /tokens/***: "},
+			"NUL in a key":     {vaultSpec{Tokens: map[string]vaultToken{hunter + "\x00": {}}}, "json: nul at /tokens"},
+		} {
+			_, err := taskkit.Submit(t.Context(), db.DB, k, tc.spec, taskkit.WithSchema(schemaOf(db)), taskkit.System())
+			refusedWithout(t, name, err, tc.want)
+			raw, _ := json.Marshal(err)
+			if _, ok := errors.AsType[*taskkit.SpecError](err); !ok || strings.Contains(string(raw), hunter) {
+				t.Errorf("%s: as JSON %s", name, raw)
+			}
+		}
+		r := registered(k, &funcs[vaultSpec, vaultSpec]{})
+		for name, tc := range map[string]struct{ raw, want string }{
+			"type":      {`{"tokens":{"` + hunter + `":7}}`, "json: wrong type at /tokens/***: "},
+			"deep type": {`{"tokens":{"` + hunter + `":{"uses":"x"}}}`, "json: wrong type at /tokens/***: "},
+			"twice":     {`{"tokens":{"` + hunter + `":{},"` + hunter + `":{}}}`, "json: duplicate name at /tokens/***: "},
+			"NUL":       {`{"tokens":{"` + hunter + `":{"note":"\u0000"}}}`, "json: nul at /tokens/***: "},
+			"syntax":    {`{"tokens":{"` + hunter + `":`, "json: syntax at /tokens"},
+			"unknown":   {`{"tokens":{"x":{"` + hunter + `":1}}}`, "json: unknown name at /tokens/***: "},
+			"beside it": {`{"notes":{"a":{}}}`, "json: wrong type at /notes/a: "},
+		} {
+			_, err := r.SubmitJSON(t.Context(), db.DB, "vault", []byte(tc.raw), taskkit.WithSchema(schemaOf(db)), taskkit.System())
+			refusedWithout(t, name+" submitted", err, tc.want)
+			_, err = k.DecodeSpec(2, []byte(tc.raw))
+			refusedWithout(t, name+" as a spec", err, tc.want)
+			_, err = k.DecodeState(2, []byte(tc.raw))
+			refusedWithout(t, name+" as a state", err, tc.want)
+			_, err = k.DecodeSpec(1, []byte(tc.raw)) // where the secrets of revision 1 are is not known
+			refusedWithout(t, name+" upgraded", err, "upgrade the spec of kind vault from revision 1: ")
+		}
+	})
+}
+
+// refusedWithout checks the text of an error, in which no secret may be.
+func refusedWithout(t *testing.T, name string, err error, want string) {
+	t.Helper()
+	if err == nil || strings.Contains(fmt.Sprintf("%v %+v", err, err), hunter) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: refused with %v, want %q and no secret", name, err, want)
+	}
 }
 
 // A pointer that can point to nothing is found when the program starts.

@@ -93,7 +93,7 @@ func TestNewStageKeepsError(t *testing.T) {
 		})
 	}
 	err := checkStages([]Stage{NewStage("mail", stageKind, stageSpec{People: make([]string, 4)})})
-	if e, ok := errors.AsType[*SpecError](err); !ok || len(e.Fields) != 1 || e.Fields[0].Path != "people" {
+	if e, ok := errors.AsType[*SpecError](err); !ok || len(e.Fields) != 1 || e.Fields[0].Pointer != "/people" {
 		t.Errorf("got %v, want a *SpecError of people", err)
 	}
 	if err := checkStages([]Stage{NewStage("mail", retiredKind, staged)}); !errors.Is(err, ErrRetired) {

@@ -79,10 +79,15 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 		tasks[i].ID = store.NewID()
 	}
 	err = store.Insert(ctx, tx, s.schema, tasks, !s.withoutNotify && k.mayNotify())
-	if _, merged := errors.AsType[*store.PausedError](err); err != nil && !merged {
+	batch, inBatch := tx.(*session.LazyTx)
+	switch _, merged := errors.AsType[*store.PausedError](err); {
+	case err == nil || merged:
+	case inBatch:
+		return nil, public(err) // a worker's start has checked the tables
+	default:
 		return nil, public(migrate.Explain(ctx, tx, s.schema, err))
 	}
-	if batch, ok := tx.(*session.LazyTx); ok && err == nil && s.NewTask.Parent != uuid.Nil {
+	if inBatch && err == nil && s.NewTask.Parent != uuid.Nil {
 		batch.SubmittedChildren()
 	}
 	if s.submitted != nil {
@@ -146,7 +151,7 @@ func (k *Kind[Spec, State, Result]) submission(tx Execer, opts []SubmitOption) (
 
 // check returns what is wrong with the options, joined, whatever the specs are.
 func (s *submission) check() error {
-	s.checkTimes()
+	s.checkPairs()
 	if err := s.checkConditions(); err != nil {
 		s.errs = append(s.errs, err)
 	}

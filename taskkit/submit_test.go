@@ -43,9 +43,9 @@ func TestSubmitRefusesSpecs(t *testing.T) {
 			paths []string
 			err   error
 		}{
-			"field":    {mailSpec{}, []string{"subject required"}, nil},
-			"nested":   {mailSpec{Subject: "x", People: []mailPerson{{"a@b.org"}, {"nobody"}}}, []string{"people[1].mail email"}, nil},
-			"several":  {mailSpec{People: make([]mailPerson, 4)}, []string{"people max=3", "subject required"}, nil},
+			"field":    {mailSpec{}, []string{"/subject required"}, nil},
+			"nested":   {mailSpec{Subject: "x", People: []mailPerson{{"a@b.org"}, {"nobody"}}}, []string{"/people/1/mail email"}, nil},
+			"several":  {mailSpec{People: make([]mailPerson, 4)}, []string{"/people max=3", "/subject required"}, nil},
 			"Validate": {mailSpec{Subject: "HELLO"}, nil, errShouting},
 			"NUL":      {mailSpec{Subject: "a\x00b"}, nil, nil},
 			"UTF-8":    {mailSpec{Subject: "a\xffb"}, nil, nil},
@@ -59,7 +59,7 @@ func TestSubmitRefusesSpecs(t *testing.T) {
 			}
 			var got []string
 			for _, f := range se.Fields {
-				got = append(got, f.Path+" "+f.Rule)
+				got = append(got, f.Pointer+" "+f.Rule)
 			}
 			if strings.Join(got, ";") != strings.Join(tc.paths, ";") {
 				t.Errorf("%s: fields %q, want %q", name, got, tc.paths)

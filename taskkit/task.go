@@ -2,6 +2,8 @@ package taskkit
 
 import (
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -14,7 +16,7 @@ import (
 // Status is the status of a task.
 type Status string
 
-// The statuses (SSP-16 to SSP-21).
+// The statuses.
 const (
 	StatusQueued     = Status(lifecycle.Queued)     // waits for a worker or for its time
 	StatusScheduling = Status(lifecycle.Scheduling) // claimed by a worker, not started
@@ -38,20 +40,21 @@ const (
 	ControlDelete = Control(lifecycle.Delete)
 )
 
-// Task is a task as operators see it. Do not pass StateJSON and StatusDetail to
-// clients (SSP-32): they may contain anything. Secrets in SpecJSON and StateJSON
-// are masked as "***"; [Get] reads them. All times are the database's.
+// Task is a task as operators see it. SpecJSON, StateJSON and StatusDetail may contain
+// anything and are not for clients: the JSON of a task, its line in a log and its
+// String leave them out. Secrets in SpecJSON and StateJSON are masked as "***"; [Get] reads
+// them. All times are the database's.
 type Task struct {
 	ID           ID              `json:"id"`
 	Kind         string          `json:"kind"`
 	Revision     int             `json:"revision"`      // of StateJSON
 	SpecRevision int             `json:"spec_revision"` // of SpecJSON, at most Revision
-	SpecJSON     json.RawMessage `json:"spec,omitempty"`
-	StateJSON    json.RawMessage `json:"state,omitempty"`
+	SpecJSON     json.RawMessage `json:"-"`
+	StateJSON    json.RawMessage `json:"-"`
 
 	Status        Status    `json:"status"`
-	Partial       bool      `json:"partial,omitempty"`       // COMPLETED by a stop, before it was done
-	StatusDetail  string    `json:"status_detail,omitempty"` // error code, then detail
+	Partial       bool      `json:"partial,omitempty"` // COMPLETED by a stop, before it was done
+	StatusDetail  string    `json:"-"`                 // error code, then detail
 	Control       Control   `json:"control,omitempty"`
 	ControlBy     uuid.UUID `json:"control_by,omitzero"`
 	ControlReason string    `json:"control_reason,omitempty"`
@@ -80,7 +83,8 @@ type Task struct {
 	Queue     string   `json:"queue"`
 	Priority  Priority `json:"priority"`
 	Reference string   `json:"reference,omitempty"`
-	Reason    string   `json:"reason,omitempty"` // why it was submitted
+	Version   *int64   `json:"version,omitempty"` // see [WithVersion]; nil: none
+	Reason    string   `json:"reason,omitempty"`  // why it was submitted
 	// WaitingReason is why it waits, if it is QUEUED and was not just submitted.
 	WaitingReason string `json:"waiting_reason,omitempty"`
 	UniqueKey     string `json:"unique_key,omitempty"`
@@ -96,6 +100,8 @@ type Task struct {
 	Checkpoints int64  `json:"checkpoints"`
 	Attempts    int    `json:"attempts"` // since the last checkpoint
 	Traceparent string `json:"traceparent,omitempty"`
+
+	item int64 // the position of the item that it is at, from 1; 0: not known
 
 	// ResultExpires is when the result may be erased; nil if there is none, or it is kept
 	// for ever. The first fetch changes it, see [Retention].
@@ -117,6 +123,17 @@ func (p Progress) Processed() int64 { return p.Done + p.Failed + p.Skipped }
 // Ended reports whether the task has ended.
 func (t *Task) Ended() bool { return t.Status.Ended() }
 
+// LogValue returns what identifies the task and how far it is, without texts that may
+// contain anything.
+func (t Task) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("id", t.ID.String()), slog.String("kind", t.Kind), slog.String("status", string(t.Status)),
+		slog.String("queue", t.Queue), slog.String("owner", t.Owner.String()), slog.Int("attempts", t.Attempts),
+		slog.Int64("processed", t.Progress.Processed()), slog.Int64("total", t.Progress.Total))
+}
+
+// String names the task and its status.
+func (t Task) String() string { return fmt.Sprintf("task %s of kind %s, %s", t.ID, t.Kind, t.Status) }
+
 // fromStore converts a task and masks its secrets. Its progress does not include that of
 // its children: see [Client.read].
 func fromStore(t store.Task) *Task {
@@ -133,11 +150,19 @@ func fromStore(t store.Task) *Task {
 		Owner:    t.Owner, RunAs: t.RunAs, CreatedBy: t.CreatedBy, Created: t.Created, Modified: t.Modified,
 		NotBefore: t.NotBefore, Wait: t.Wait, Scheduled: t.Scheduled, Started: t.Started, LeaseStarted: t.LeaseStarted,
 		Stopped: t.Stopped, Elapsed: t.Elapsed,
-		Queue: t.Queue, Priority: Priority(t.Priority), Reference: t.Reference, Reason: t.Reason, WaitingReason: t.WaitingReason,
+		Queue: t.Queue, Priority: Priority(t.Priority), Reference: t.Reference, Version: t.Version, Reason: t.Reason, WaitingReason: t.WaitingReason,
 		UniqueKey: t.UniqueKey, Parent: t.Parent, Follows: t.Follows, Worker: t.Process, Fence: t.Fence,
 		Checkpoints: t.Seq, Attempts: t.Attempts, Traceparent: t.Traceparent, Found: t.Found,
-		ResultExpires: t.ResultExpires, ResultErased: t.ResultErased,
+		ResultExpires: t.ResultExpires, ResultErased: t.ResultErased, item: skippable(t),
 	}
+}
+
+// skippable returns the position of the item that a task is at, which a retry can skip; 0: it is not known.
+func skippable(t store.Task) int64 {
+	if t.Progress.Total <= 0 || t.HasChildren {
+		return 0
+	}
+	return lifecycle.Row{Seq: t.Seq, Progress: t.Progress}.Skippable(0)
 }
 
 // progress returns the progress of a task as users see it.

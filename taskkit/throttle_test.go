@@ -88,7 +88,7 @@ func waits(t *testing.T, db *testdb.DB, c taskkit.Config, r *recorder, cause fun
 		return task.Status == taskkit.StatusQueued && strings.Contains(task.WaitingReason, want)
 	})
 	why, err := client.Explain(t.Context(), id)
-	if err != nil || !strings.HasPrefix(why, "It is throttled: ") && !strings.HasPrefix(why, "It is being prepared") && !strings.HasPrefix(why, "It is running on") {
+	if err != nil || !strings.HasPrefix(why.Text, "It is throttled: ") && !strings.HasPrefix(why.Text, "It is being prepared") && !strings.HasPrefix(why.Text, "It is running on") {
 		t.Errorf("explained as %q, %v", why, err)
 	}
 	// It is claimed again and again, and executes nothing.

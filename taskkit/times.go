@@ -82,7 +82,9 @@ func checkRate(r float64) string {
 
 // instant checks a time that is stored.
 func (s *submission) instant(option string, t time.Time) time.Time {
-	if y := t.UTC().Year(); t.IsZero() || y < 1 || y > 9999 {
+	if y := t.UTC().Year(); t.IsZero() {
+		s.fail(option, "the zero time: give a time, or leave the option out")
+	} else if y < 1 || y > 9999 {
 		s.fail(option, fmt.Sprintf("%s is not a time between the years 1 and 9999", t.UTC().Format(time.RFC3339)))
 	}
 	return t.UTC()

@@ -33,11 +33,12 @@ func validateSpec[Spec any](kind string, hidden []string, spec *Spec, except str
 		if err != nil {
 			return &SpecError{Kind: kind, Err: err}
 		}
-		invalid = slices.DeleteFunc(invalid, func(f validator.FieldError) bool {
-			return except != "" && pathOf(reflect.TypeFor[Spec](), f) == except
-		})
+		root := reflect.ValueOf(spec).Elem()
+		if except != "" {
+			invalid = slices.DeleteFunc(invalid, func(f validator.FieldError) bool { return isField(root, f, except) })
+		}
 		if len(invalid) > 0 {
-			return tagError(kind, hidden, reflect.TypeFor[Spec](), invalid)
+			return tagError(kind, hidden, invalid, func(f validator.FieldError) location { return locate(root, localName(root.Type(), f)) })
 		}
 	}
 	if v, ok := any(spec).(interface{ Validate() error }); ok {
@@ -80,36 +81,49 @@ func callValidate(validate func() error) (err error) {
 	return validate()
 }
 
-// tagError returns the error for a spec of type t that breaks rules of its tags.
-func tagError(kind string, hidden []string, t reflect.Type, invalid validator.ValidationErrors) *SpecError {
+// comparedIn reports whether a rule compares a value with a secret, which it may then nearly be.
+func (s secrets) comparedIn(p location, f validator.FieldError) bool {
+	if comparisons[f.Tag()] == "" || len(p.names) == 0 {
+		return false
+	}
+	names := strings.Split(p.jsonParam(f), ".")
+	if !slices.Contains(rootRules, f.Tag()) {
+		names = slices.Concat(p.names[:len(p.names)-1], names)
+	}
+	_, within := s.cut(names)
+	return within.whole()
+}
+
+// isField reports whether a rule is about the field of a spec with these JSON names, joined by
+// dots.
+func isField(spec reflect.Value, f validator.FieldError, names string) bool {
+	name := localName(spec.Type(), f)
+	return !strings.Contains(name, "[") && strings.Join(locate(spec, name).names, ".") == names
+}
+
+// tagError returns the error for a spec that breaks rules of its tags, in places of it.
+func tagError(kind string, hidden []string, invalid validator.ValidationErrors, at func(validator.FieldError) location) *SpecError {
 	e := &SpecError{Kind: kind, Omitted: max(len(invalid)-maxFields, 0)}
-	secret := parseSecrets(hidden)
+	secret := parseSecrets(hidden).below("spec")
 	for _, f := range invalid[:len(invalid)-e.Omitted] {
-		field := fieldError(t, f)
-		if secret.hides(field.Path) {
-			field.Value = masked
+		p := at(f)
+		rule := f.Tag()
+		if f.Param() != "" {
+			rule += "=" + p.jsonParam(f)
 		}
-		field.Path = shortenTo(field.Path, 200)
+		names, within := secret.cut(p.names)
+		field := FieldError{Pointer: shortenTo(pointerOf(names), 200), Rule: rule, Value: masked}
+		if !within.whole() && !secret.comparedIn(p, f) && (p.exact || len(within) == 0) {
+			field.Value = describe(f, len(within) > 0)
+		}
 		e.Fields = append(e.Fields, field)
 	}
 	return e
 }
 
-func fieldError(t reflect.Type, f validator.FieldError) FieldError {
-	rule := f.Tag()
-	if f.Param() != "" {
-		rule += "=" + jsonParam(t, f)
-	}
-	return FieldError{Path: pathOf(t, f), Rule: rule, Value: describe(f)}
-}
-
-// pathOf returns the path of a field of a type. The name of a generic type has dots.
-func pathOf(t reflect.Type, f validator.FieldError) string {
-	return strings.TrimPrefix(f.Namespace(), t.Name()+".")
-}
-
-// describe returns the value that broke a rule, shortened.
-func describe(f validator.FieldError) string {
+// describe returns the value that broke a rule, shortened, or only its length if secrets are
+// in it.
+func describe(f validator.FieldError, secrets bool) string {
 	switch v := reflect.ValueOf(f.Value()); v.Kind() {
 	case reflect.Struct: // with fields that may be secrets
 		if at, ok := f.Value().(time.Time); ok {
@@ -118,7 +132,7 @@ func describe(f validator.FieldError) string {
 		return "an object"
 	case reflect.Slice, reflect.Array:
 		if f.Tag() == "unique" {
-			if s := duplicate(v, f.Param()); s != "" {
+			if s := duplicate(v, f.Param(), secrets); s != "" {
 				return s
 			}
 		}
@@ -143,7 +157,7 @@ func show(v reflect.Value) string {
 
 // duplicate describes the first element of a list that repeats an earlier one, by
 // the field of that name or, for "", as a whole. It returns "" if it finds none.
-func duplicate(list reflect.Value, field string) string {
+func duplicate(list reflect.Value, field string, secrets bool) string {
 	first := make(map[any]int, list.Len())
 	for i := range list.Len() {
 		v := reflect.Indirect(list.Index(i))
@@ -155,7 +169,10 @@ func duplicate(list reflect.Value, field string) string {
 		}
 		if j, ok := first[v.Interface()]; ok {
 			what := "the same object"
-			if v.Kind() != reflect.Struct || v.Type() == reflect.TypeFor[time.Time]() {
+			switch {
+			case secrets:
+				what = masked
+			case v.Kind() != reflect.Struct || v.Type() == reflect.TypeFor[time.Time]():
 				what = show(v)
 			}
 			return fmt.Sprintf("of length %d, and [%d] and [%d] are both %s", list.Len(), j, i, what)

@@ -31,27 +31,25 @@ var (
 	rootRules = []string{"eqcsfield", "necsfield", "gtcsfield", "gtecsfield", "ltcsfield", "ltecsfield"}
 )
 
-// jsonParam returns the parameter of a rule. Where it names fields of Go they are
-// called by their JSON names. t is the type of the spec.
-func jsonParam(t reflect.Type, f validator.FieldError) string {
+// jsonParam returns the parameter of the rule of a value. Where it names fields of Go they
+// are called by their JSON names.
+func (p location) jsonParam(f validator.FieldError) string {
 	rule, param := f.Tag(), f.Param()
-	parent := t
-	if !slices.Contains(rootRules, rule) {
-		parent = parentOf(t, f.StructNamespace())
-	}
 	switch {
 	case rule == "unique":
-		return jsonNames(elem(fieldType(parent, f.StructField())), param)
-	case slices.Contains(siblingRules, rule), slices.Contains(rootRules, rule):
+		return jsonNames(elem(p.value), param)
+	case slices.Contains(rootRules, rule):
+		return jsonNames(p.root, param)
+	case slices.Contains(siblingRules, rule):
 		words := strings.Fields(param)
 		for i, w := range words {
-			words[i] = jsonNames(parent, w)
+			words[i] = jsonNames(p.parent, w)
 		}
 		return strings.Join(words, " ")
 	case slices.Contains(pairRules, rule):
 		words := strings.Split(param, " ")
 		for i := 0; i < len(words); i += 2 {
-			words[i] = jsonNames(parent, words[i])
+			words[i] = jsonNames(p.parent, words[i])
 		}
 		return strings.Join(words, " ")
 	default:
@@ -76,29 +74,6 @@ func jsonNames(t reflect.Type, path string) string {
 		t = elem(f.Type)
 	}
 	return strings.Join(words, ".")
-}
-
-// parentOf returns the type of the struct whose field validator calls by a
-// namespace such as Spec.Rows[3].Name, or nil.
-func parentOf(t reflect.Type, namespace string) reflect.Type {
-	words := strings.Split(namespace, ".")
-	if len(words) < 2 {
-		return nil
-	}
-	for _, w := range words[1 : len(words)-1] {
-		name, _, _ := strings.Cut(w, "[")
-		t = fieldType(t, name)
-	}
-	return elem(t)
-}
-
-// fieldType returns the type of a field, or nil.
-func fieldType(t reflect.Type, name string) reflect.Type {
-	name, _, _ = strings.Cut(name, "[")
-	if f, ok := field(t, name); ok {
-		return elem(f.Type)
-	}
-	return nil
 }
 
 func field(t reflect.Type, name string) (reflect.StructField, bool) {

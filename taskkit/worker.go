@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"taskkit.dev/internal/engine"
+	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/dbstore"
 )
 
@@ -22,7 +23,7 @@ type Worker struct{ engine *engine.Worker }
 //
 // The mistakes in the registry and the configuration are returned all at once,
 // joined: *[UsageError] and *[OptionError]. If there
-// are none it may return a *[ConnectError] or a *[SchemaError].
+// are none it may return a *[ConnectError], a *[SchemaError] or a *[RefusedError].
 //
 // The pool is shared with the application. A worker uses one connection for each slot and
 // three more. On PostgreSQL one of the three listens for notifications. On SQLite one is
@@ -49,12 +50,28 @@ func NewWorker(ctx context.Context, db *sql.DB, r *Registry, c Config) (*Worker,
 	if err != nil {
 		return nil, &ConnectError{err}
 	}
+	if err := probed(ctx, s); err != nil {
+		return nil, err
+	}
 	names := make(map[string]string, len(r.kinds))
 	for stored, k := range r.kinds {
 		names[stored] = k.Name
 	}
-	ec.Retention, ec.Youngest = c.retention(names)
+	ec.Retention, ec.Idle = c.retention(names)
 	return &Worker{engine.New(s, r.kinds, ec)}, nil
+}
+
+// probed returns why a worker cannot use the database, or nil.
+func probed(ctx context.Context, s store.Runtime) error {
+	defer s.Release(ctx)
+	err := s.Probe(ctx, false)
+	if refused, ok := errors.AsType[*store.RefusedError](err); ok {
+		return &RefusedError{refused.Problem, refused.Remedy}
+	}
+	if err != nil {
+		return &ConnectError{err}
+	}
+	return nil
 }
 
 // Run claims and runs tasks until ctx ends. Then it claims no more, lets current

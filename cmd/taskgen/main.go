@@ -20,13 +20,22 @@
 // The name is what is stored with every task; it does not follow a rename in
 // Go. After it there may be:
 //
-//	batch=N       number of items in the first batch
-//	max=N         upper bound for the number of items in a batch
-//	queue=Q       where tasks wait
-//	poison=skip   fail an item that keeps killing its worker, and go on with the task
-//	alias=OLD     a former name, whose tasks this executor still runs; repeatable
-//	reserved=OLD  a former name that no longer has tasks; repeatable
-//	retired       stored tasks are run, but new ones are refused
+//	batch=N          number of items in the first batch
+//	max=N            upper bound for the number of items in a batch
+//	queue=Q          where tasks wait
+//	targets=FIELD    the list of the spec that has the items
+//	stopafter=5%     pause a task when so many of its items have failed
+//	defer=30m,6h     how long to wait before each further try of deferred items
+//	poison=skip      fail an item that keeps killing its worker, and go on with the task
+//	touches=T,U      the tables that the batches write, for throttling
+//	preview          the executor can be previewed
+//	ledger           store which items succeeded
+//	children         the executor submits tasks as children of its own
+//	alias=OLD        a former name, whose tasks this executor still runs; repeatable
+//	reserved=OLD     a former name that no longer has tasks; repeatable
+//	retired          stored tasks are run, but new ones are refused
+//
+// docs/writing-executors.md#the-directive explains them.
 //
 // For each kind it writes gen/<name>task, with Kind, Submit, SubmitMany, Get,
 // and Fetch for executors with a Report method, the marshalling of Spec, State
@@ -85,6 +94,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 
 	"taskkit.dev/internal/taskgen"
 )
@@ -128,6 +138,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	o.Patterns = flags.Args()
+	for _, p := range o.Patterns {
+		if strings.HasPrefix(p, "-") {
+			fmt.Fprintf(stderr, "taskgen: %s comes after a package: write the flags before the packages\n", p)
+			return 2
+		}
+	}
 
 	out, err := taskgen.Generate(ctx, o)
 	if err != nil {
@@ -139,9 +155,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if n := len(out.Diagnostics); n > 0 {
 		fmt.Fprintf(stderr, "taskgen: nothing was written; errors: %d\n", n)
-		if out.Advice != "" {
-			fmt.Fprintln(stderr, "taskgen:", out.Advice)
-		}
+		advise(stderr, out)
 		return 1
 	}
 	if verbose {
@@ -153,6 +167,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		fmt.Fprintln(stderr, "taskgen:", err)
 		return 1
+	}
+	if len(changes) > 0 {
+		advise(stderr, out)
 	}
 	if check {
 		for _, c := range changes {
@@ -182,4 +199,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	return 0
+}
+
+// advise prints the advice.
+func advise(stderr io.Writer, out *taskgen.Output) {
+	for _, line := range out.Advice {
+		fmt.Fprintln(stderr, "taskgen:", line)
+	}
 }

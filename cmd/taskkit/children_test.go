@@ -195,7 +195,8 @@ func TestBuckets(t *testing.T) {
 		if _, err := s.client.Wait(testdb.Within(t), waiting, nil); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, 1, "only a task that has not ended can be given another limit\n", s.args("set", id, "--max-parallel", "2")...)
+		expect(t, 1, "only a task that has not ended can be changed\n", s.args("set", id, "--max-parallel", "2")...)
+		expect(t, 0, plain.String(), s.args("show", "@last")...) // and not one of the buckets, which are newer
 		_, out, errs := ran(t, s.args("buckets", id)...)
 		if !strings.HasPrefix(out, "BUCKET  SEGMENT") || !strings.Contains(out, "from 10 to below 20  FAILURE") || strings.Count(out, "\n") != 3 {
 			t.Errorf("the table is\n%s%s", out, errs)
@@ -206,8 +207,11 @@ func TestBuckets(t *testing.T) {
 			t.Errorf("the CSV is %q (%v)\n%s", lines, err, errs)
 		}
 		_, out, errs = ran(t, s.args("buckets", id, "-o", "json")...)
-		var buckets []taskkit.Child
-		if err := json.Unmarshal([]byte(out), &buckets); err != nil || len(buckets) != 2 || buckets[1].Status != taskkit.StatusFailure {
+		var buckets []struct {
+			taskkit.Child
+			StatusDetail string `json:"status_detail"`
+		}
+		if err := json.Unmarshal([]byte(out), &buckets); err != nil || len(buckets) != 2 || buckets[1].Status != taskkit.StatusFailure || buckets[1].StatusDetail != "planned: planned" {
 			t.Errorf("the JSON is %s (%v)\n%s", out, err, errs)
 		}
 	})

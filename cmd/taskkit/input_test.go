@@ -49,6 +49,13 @@ func TestWrongInput(t *testing.T) {
 		{2, "not a UUID", []string{"stop", "1234", "--by", "me", "-d", missing}},
 		{2, "1 to 1000", []string{"dead", "show", "-n", "0", "-d", missing}},
 		{2, "not a positive duration", []string{"dead", "drop", "--older-than", "0d", "-d", missing}},
+		{2, "nothing selects the dead letters", []string{"dead", "drop", "--yes", "-d", missing}},
+		{2, "contradict each other", []string{"dead", "retry", "--all", "--kind", "a", "-d", missing}},
+		{2, "want a whole number: see", []string{"ls", "-n", "x", "-d", missing}},
+		{2, "-1 looks like a flag", []string{"limits", "set", "key", "-1", "-d", missing}},
+		{2, "want key=number", []string{"schedules", "set", "nightly", "--limit", "mail", "-d", missing}},
+		{2, "the name of a header like X-Person", []string{"serve", "--person-header", "X Person", "-d", missing}},
+		{2, "the name of a header like X-Person", []string{"serve", "--person-header", "host", "-d", missing}},
 		{2, "--code is empty", []string{"dead", "drop", "--code", "", "--yes", "-d", missing}},
 		{2, "--kind is empty", []string{"dead", "retry", "--kind", "", "--yes", "-d", missing}},
 		{2, "--kind is empty", []string{"dead", "--kind", "a,", "-d", missing}},
@@ -68,7 +75,7 @@ func TestWrongInput(t *testing.T) {
 		{2, "dev has no JSON output", []string{"dev", "-o", "json"}},
 		{2, "--kills accepts", []string{"dev", "--kills", "6"}},
 		{2, "--workers accepts", []string{"dev", "--workers", "0"}},
-		{2, "--people-count accepts", []string{"dev", "--people-count", "0"}},
+		{2, "--people-count accepts 10", []string{"dev", "--people-count", "9"}},
 		{2, "omit --people-count", []string{"dev", "--people", csv, "--people-count", "3"}},
 		{2, "both name a database", []string{"dev", "--database", missing, "-d", missing}},
 		{2, "use -d for PostgreSQL", []string{"dev", "--database", "postgres://me@host/x"}},
@@ -162,9 +169,9 @@ func TestPlainText(t *testing.T) {
 			want, errs string
 		}{
 			{[]string{"ls"}, `ID                                    KIND   STATUS     ITEMS  FAILED  QUEUE    TIME  NOTE
-ID  watch  QUEUED         0          default  0.0s
+ID  watch  QUEUED         0          default  0.0s  no worker is alive
 ID  watch  COMPLETED      0          night    0.0s  stopped
-ID  watch  QUEUED     0/40,000          default  0.0s  paused
+ID  watch  QUEUED     0/40,000          default  0.0s  paused by ` + owner + ` (not now)
 `, ""},
 			{[]string{"ls", "--queue", "night", "-n", "1"}, `ID                                    KIND   STATUS     ITEMS  FAILED  QUEUE  TIME  NOTE
 ID  watch  COMPLETED      0          night  0.0s  stopped
@@ -172,7 +179,7 @@ ID  watch  COMPLETED      0          night  0.0s  stopped
 			{[]string{"ls", "--status", "failure,error"}, "", "no tasks\n"},
 			{[]string{"ls", "--kind", "send_email"}, "", "no tasks\n"},
 			{[]string{"ls", "--before", first.String()}, "", "no tasks\n"},
-			{[]string{"queues", "pause", "night", "--reason", "saving power", "--by", owner}, "queue night is paused; waiting: 0, running: 0\n", "no live worker serves this queue, and no task is in it\n"},
+			{[]string{"queues", "pause", "night", "--new", "--reason", "saving power", "--by", owner}, "queue night is paused; waiting: 0, running: 0\n", "no live worker serves this queue, and no task is in it\n"},
 			{[]string{"queues"}, `QUEUE    STATUS  WAITING  DUE  OLDEST  RUNNING  WORKERS  NOTE
 default  open          1    1    0.0s        0        0
 night    paused        0    0                0        0  paused by ` + owner + `: saving power
@@ -184,6 +191,7 @@ night    paused        0    0                0        0  paused by ` + owner + `
 			{[]string{"show", first.String()}, `id         ID
 kind       watch (revision 1)
 status     QUEUED
+cause      paused
            It is paused by ` + owner + ` (not now) at checkpoint 0; resume continues it.
 items      0 of 40,000 (done 0, failed 0, skipped 0)
            40,000 remaining
@@ -218,7 +226,7 @@ func squeeze(s string) string { return regexp.MustCompile(` +`).ReplaceAllString
 // Help is short and has an example, and the summaries have one style.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	for _, c := range []string{"dev", "migrate", "ls", "show", "items", "buckets", "watch", "stop", "pause", "resume", "approve", "set", "retry", "rm", "prune-events", "explain", "workers", "queues", "dead", "schedules", "limits"} {
+	for _, c := range []string{"dev", "migrate", "ls", "show", "items", "buckets", "watch", "stop", "pause", "resume", "approve", "set", "retry", "rm", "prune-events", "explain", "workers", "queues", "dead", "schedules", "limits", "changes"} {
 		status, out, _ := ran(t, "help", c)
 		if status != 0 || !strings.Contains(out, "Examples:\n  taskkit "+c) || strings.Count(out, "\n") > 45 {
 			t.Errorf("taskkit help %s: status %d, want an example within 45 lines:\n%s", c, status, out)

@@ -60,13 +60,15 @@ func TestIntake(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, body := range []string{
-		`{` + person + `, "status": "exited", "on": "2036-12-01"}`,
-		`{` + person + `, "status": "active", "on": "2037-01-01"}`,
-		`{` + person + `, "status": "paused", "on": "2036-12-01"}`,
-		`{` + person + `, "status": "active"}`,
+		`{` + person + `, "status": "exited", "on": "2036-12-01", "version": 1}`,
+		`{` + person + `, "status": "active", "on": "2037-01-01", "version": 1}`,
+		`{` + person + `, "status": "paused", "on": "2036-12-01", "version": 3}`,
+		`{` + person + `, "status": "active", "version": 1}`,
 		`{"program": "math", "status": "exited"}`,
-		`{` + person + `, "status": "exited", "on": "tomorrow"}`,
+		`{` + person + `, "status": "exited", "on": "tomorrow", "version": 1}`,
 		`no JSON`,
+		`{` + person + `, "status": "active", "on": "2036-12-01", "version": 2}`,
+		`{` + person + `, "status": "active", "on": "2036-12-01"}`,
 	} {
 		m := amqp.Publishing{MessageId: string(rune('a' + id)), Body: []byte(body)}
 		confirmed, err := ch.PublishWithDeferredConfirmWithContext(t.Context(), "", "registrar", false, false, m)
@@ -80,7 +82,7 @@ func TestIntake(t *testing.T) {
 	eventually(t, "all are taken in", func() bool {
 		var n int
 		err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM taskkit_task_message").Scan(&n)
-		return err == nil && n == 7
+		return err == nil && n == 9
 	})
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
@@ -88,10 +90,10 @@ func TestIntake(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it ends with %v", err)
 	}
-	if want := "7 received: 4 submitted, 3 refused, 0 duplicates\n"; out.String() != want {
+	if want := "9 received: 4 submitted, 1 superseded, 4 refused, 0 duplicates\n"; out.String() != want {
 		t.Errorf("it says %q, want %q", out.String(), want)
 	}
-	for _, want := range []string{"taking messages in from queue registrar", "code=no_person", "code=invalid_date", "code=undecodable"} {
+	for _, want := range []string{"taking messages in from queue registrar", "code=no_person", "code=no_version", "code=invalid_date", "code=undecodable"} {
 		if !strings.Contains(errs.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, errs.String())
 		}

@@ -20,7 +20,7 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// The items of a task in each format: the CSV holds what was recorded, and a table
+// The items of a task in each format: the CSV holds what was recorded, without formulas, and a table
 // no control character.
 func TestItems(t *testing.T) {
 	t.Parallel()
@@ -33,6 +33,7 @@ func TestItems(t *testing.T) {
 		s.work(t, func(_ context.Context, b *taskkit.Batch[watchtask.Spec, watchtask.State]) (taskkit.Next, error) {
 			b.Fail("Ada \"the\" first,\x1b[31m\nline 2", taskkit.Permanent("gone", errors.New("she has moved")))
 			b.Fail(7, taskkit.Permanent("gone", nil))
+			b.Fail("=1+2", taskkit.Permanent("gone", errors.New("@SUM(A1)")))
 			for i := range many {
 				b.Skip(fmt.Sprint("item ", i), "same")
 			}
@@ -42,13 +43,14 @@ func TestItems(t *testing.T) {
 
 		status, out, errs := ran(t, s.args("items", id.String(), "-o", "csv")...)
 		rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-		if status != 0 || err != nil || len(rows) != many+3 {
+		if status != 0 || err != nil || len(rows) != many+4 {
 			t.Fatalf("status %d, %d rows (%v): %s", status, len(rows), err, errs)
 		}
 		for i, want := range []string{
 			"item|outcome|code|detail|position|attempt",
 			"Ada \"the\" first,\x1b[31m\nline 2|failed|gone|she has moved||1",
 			"7|failed|gone|gone||1",
+			"'=1+2|failed|gone|'@SUM(A1)||1",
 			"item 0|skipped|same|||1",
 		} {
 			if got := strings.Join(rows[i][:6], "|"); got != want {
@@ -57,11 +59,11 @@ func TestItems(t *testing.T) {
 		}
 		_, out, _ = ran(t, s.args("items", id.String(), "-o", "json", "--failed")...)
 		var items []taskkit.Item
-		if err := json.Unmarshal([]byte(out), &items); err != nil || len(items) != 2 || string(items[1].Key) != "7" {
+		if err := json.Unmarshal([]byte(out), &items); err != nil || len(items) != 3 || string(items[1].Key) != "7" {
 			t.Errorf("JSON of %d items (%v): %s", len(items), err, out)
 		}
 		status, out, errs = ran(t, s.args("items", id.String())...)
-		if lines := strings.Count(out, "\n"); status != 0 || lines != many+3 || strings.Count(out, "OUTCOME") != 1 || strings.Contains(out, "\x1b") {
+		if lines := strings.Count(out, "\n"); status != 0 || lines != many+4 || strings.Count(out, "OUTCOME") != 1 || strings.Contains(out, "\x1b") {
 			t.Errorf("status %d, a table of %d lines: %.400s%s", status, lines, out, errs)
 		}
 
@@ -108,6 +110,13 @@ func TestRetryFailedCommand(t *testing.T) {
 		expect(t, 2, "--corrected takes one task", s.args("retry-failed", id.String(), id.String(), "--corrected", path)...)
 		expect(t, 2, "no such file", s.args("retry-failed", id.String(), "--corrected", path+"x")...)
 		_, out, _ := ran(t, s.args("items", "@last", "--failed", "--unprocessed", "-o", "csv")...)
+		versioned, err := taskkit.Submit(t.Context(), db.DB, watchtask.Kind, watch.Spec{Action: watch.Start, Targets: targets.Targets{People: people}},
+			taskkit.System(), taskkit.WithSchema(s.schema), taskkit.WithCoalescing("people"), taskkit.WithVersion(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect(t, 0, "", s.args("watch", versioned.String())...)
+		expect(t, 1, "submit a newer version", s.args("retry-failed", versioned.String())...)
 		for i, want := range []string{people[0].String(), other, people[2].String()} {
 			if !strings.Contains(strings.Split(out, "\n")[i+1], want) {
 				t.Errorf("item %d of the retry is not %s:\n%s", i, want, out)

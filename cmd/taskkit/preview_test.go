@@ -27,6 +27,7 @@ func TestShowPreview(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		expect(t, 0, "it has not run yet, so how long the real task takes is not known", s.args("show", id.String())...)
 		if _, err := db.ExecContext(t.Context(), "CREATE TABLE watched (n integer)"); err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +38,7 @@ func TestShowPreview(t *testing.T) {
 			return next, err
 		})
 		expect(t, 0, "", s.args("watch", id.String())...)
-		for _, want := range []string{"nothing of this has been written", "watched  insert  2", "watched  1", "Samples", "succeeded"} {
+		for _, want := range []string{"nothing of this has been written", "watched  insert  2", "watched  1", "Samples", "succeeded", "the real task will take about "} {
 			expect(t, 0, want, s.args("show", id.String())...)
 		}
 		_, out, _ := ran(t, s.args("show", id.String(), "-o", "json")...)

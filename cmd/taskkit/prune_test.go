@@ -14,14 +14,14 @@ func TestPruneEvents(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
 		s := migrated(t, db)
 		id := s.submit(t)
-		if _, err := s.client.Pause(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
 		for range 5 {
 			if _, err := db.ExecContext(t.Context(), `INSERT INTO taskkit_task_event (id, task_id, created_date, action, was)
 VALUES ($1, $2, '2020-01-01 00:00:00.000', 'pause', 'QUEUED')`, uuid.Must(uuid.NewV7()).String(), id.String()); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if _, err := s.client.Pause(t.Context(), id); err != nil {
+			t.Fatal(err)
 		}
 		expect(t, 0, "deleted 5 events\n", s.args("prune-events", "--older-than", "90d", "--limit", "2")...)
 		expect(t, 0, `"deleted": 0`, s.args("prune-events", "--older-than", "36h", "-o", "json")...)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/executors/watch"
 	"taskkit.dev/gen/watchtask"
@@ -24,9 +26,11 @@ func TestSchedules(t *testing.T) {
 		run(0, "no schedules")
 		run(0, "[]", "list", "-o", "json")
 		run(2, "the name of one schedule", "show")
-		run(1, "no such schedule", "show", "nightly")
+		run(1, `no such schedule: "nightly"`, "show", "nightly")
+		run(1, `no such schedule: "nightly"`, "pause", "nightly")
 		run(2, "no live worker knows", "set", "nightly", "--kind", "watch", "--spec", "{}", "--cron", "0 2 * * *")
-		run(2, "needs a kind and a spec", "set", "nightly", "--cron", "0 2 * * *")
+		run(2, `there is no schedule "nightly": to make it, give --kind, --spec and --cron`, "set", "nightly", "--cron", "0 2 * * *")
+		run(2, `there is no schedule "nightly": to make it`, "set", "nightly")
 		spec := watchtask.Spec{Action: watch.Start, Targets: targets.Targets{Query: &targets.Query{Everyone: true}}}
 		schema := db.Schema
 		if schema == "" {
@@ -44,11 +48,15 @@ func TestSchedules(t *testing.T) {
 		}
 		run(0, "is paused", "pause", "nightly", "--reason", "holidays")
 		run(0, "paused: holidays")
-		run(0, "by an unknown person (holidays)", "show", "nightly")
+		run(0, "yes (holidays)", "show", "nightly")
 		run(0, "is to submit a task once", "trigger", "nightly")
 		run(0, "triggered")
 		run(0, "goes on, next at ", "resume", "nightly")
 		run(0, "03:45", "set", "nightly", "--cron", "45 3 * * *", "--misfire", "all")
+		owner, runAs := uuid.NewString(), uuid.NewString()
+		run(0, runAs, "set", "nightly", "--run-as", runAs)
+		run(0, owner, "set", "nightly", "--owner", owner)
+		run(0, runAs, "show", "nightly")
 		run(2, "never fires", "set", "nightly", "--cron", "0 0 30 2 *")
 		run(2, "names a time zone", "set", "nightly", "--cron", "TZ=")
 		run(2, "is not known here", "set", "nightly", "--zone", "Europe/Olso")
@@ -58,10 +66,11 @@ func TestSchedules(t *testing.T) {
 			run(2, flag+" is empty", "set", "nightly", flag, "")
 		}
 		run(2, "not storable as JSON", "set", "nightly", "--spec", "")
+		run(2, "json: nul at /tokens/***", "set", "nightly", "--spec", `{"tokens":{"key":"\u0000"}}`)
 		run(2, "not a JSON object", "set", "nightly", "--spec", " []")
 		run(0, "45 3 * * *")
 		run(0, "is deleted", "delete", "nightly")
-		run(1, "no such schedule", "delete", "nightly")
+		run(1, `no such schedule: "nightly"`, "delete", "nightly")
 		run(2, "unknown command", "nightly")
 	})
 }

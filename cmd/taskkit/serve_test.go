@@ -85,6 +85,9 @@ func TestServe(t *testing.T) {
 			if resp.Body.Close(); resp.StatusCode != want {
 				t.Errorf("Host %s: %d, want %d", host, resp.StatusCode, want)
 			}
+			if got := resp.Header.Get("Content-Type"); want == 421 && got != "application/problem+json" {
+				t.Errorf("Host %s: the media type is %q", host, got)
+			}
 		}
 		watchers := watchAll(t, address+"/"+id.String(), person)
 		signalled := time.Now()

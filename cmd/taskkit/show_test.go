@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"errors"
 	"math/big"
 	"strings"
 	"testing"
@@ -35,6 +36,46 @@ func TestShowLongSpec(t *testing.T) {
 		}
 		expect(t, 0, body, s.args("show", id.String(), "-o", "json")...)
 	})
+}
+
+// The JSON of the commands has what operators need and the JSON of a task lacks: the error, and where one task is printed
+// its spec and state.
+func TestJSONForOperators(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		s := migrated(t, db)
+		id, err := exportcaseloadtask.Submit(t.Context(), db.DB, exportcaseload.Spec{
+			Targets: targets.Targets{Query: &targets.Query{Everyone: true}}, Format: "csv",
+		}, taskkit.System(), taskkit.WithSchema(s.schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r taskkit.Registry
+		taskkit.Register(&r, exportcaseloadtask.Kind, refusing{})
+		s.serve(t, &r)
+		const spec, state, failed = `"format": "csv"`, `"state": {`, `"status_detail": "no_format: planned"`
+		for _, c := range []struct{ args, want []string }{
+			{[]string{"watch", id.String()}, []string{spec, state, failed}},
+			{[]string{"show", id.String()}, []string{spec, state, failed}},
+			{[]string{"ls"}, []string{failed}},
+			{[]string{"dead", "show"}, []string{failed}},
+			{[]string{"retry", id.String()}, []string{spec, state}},
+		} {
+			_, out, errs := ran(t, s.args(append(c.args, "-o", "json")...)...)
+			for _, want := range c.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("taskkit %v: no %s in %s%s", c.args, want, out, errs)
+				}
+			}
+		}
+	})
+}
+
+// refusing is an executor that fails.
+type refusing struct{ reporting }
+
+func (refusing) Segments(context.Context, *taskkit.Batch[exportcaseload.Spec, exportcaseload.State]) (*segment.Plan, error) {
+	return nil, taskkit.Permanent("no_format", errors.New("planned"))
 }
 
 // reporting is an executor with a result, one bucket and no items.

@@ -57,6 +57,18 @@ func (f QueuedTaskFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, 
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.QueuedTaskMutation", m)
 }
 
+// The ReferenceVersionFunc type is an adapter to allow the use of ordinary
+// function as ReferenceVersion mutator.
+type ReferenceVersionFunc func(context.Context, *ent.ReferenceVersionMutation) (ent.Value, error)
+
+// Mutate calls f(ctx, m).
+func (f ReferenceVersionFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
+	if mv, ok := m.(*ent.ReferenceVersionMutation); ok {
+		return f(ctx, mv)
+	}
+	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.ReferenceVersionMutation", m)
+}
+
 // The ScheduleFunc type is an adapter to allow the use of ordinary
 // function as Schedule mutator.
 type ScheduleFunc func(context.Context, *ent.ScheduleMutation) (ent.Value, error)

@@ -7,25 +7,26 @@ import "context"
 // SchemaConfig represents alternative schema names for all tables
 // that can be passed at runtime.
 type SchemaConfig struct {
-	EventPrune  string // EventPrune table.
-	Limit       string // Limit table.
-	MergedKey   string // MergedKey table.
-	QueuedTask  string // QueuedTask table.
-	Schedule    string // Schedule table.
-	TaskAttempt string // TaskAttempt table.
-	TaskEvent   string // TaskEvent table.
-	TaskItem    string // TaskItem table.
-	TaskLedger  string // TaskLedger table.
-	TaskLimit   string // TaskLimit table.
-	TaskMessage string // TaskMessage table.
-	TaskParent  string // TaskParent table.
-	TaskPlan    string // TaskPlan table.
-	TaskProcess string // TaskProcess table.
-	TaskQueue   string // TaskQueue table.
-	TaskRate    string // TaskRate table.
-	TaskResult  string // TaskResult table.
-	TaskTarget  string // TaskTarget table.
-	UnknownKind string // UnknownKind table.
+	EventPrune       string // EventPrune table.
+	Limit            string // Limit table.
+	MergedKey        string // MergedKey table.
+	QueuedTask       string // QueuedTask table.
+	ReferenceVersion string // ReferenceVersion table.
+	Schedule         string // Schedule table.
+	TaskAttempt      string // TaskAttempt table.
+	TaskEvent        string // TaskEvent table.
+	TaskItem         string // TaskItem table.
+	TaskLedger       string // TaskLedger table.
+	TaskLimit        string // TaskLimit table.
+	TaskMessage      string // TaskMessage table.
+	TaskParent       string // TaskParent table.
+	TaskPlan         string // TaskPlan table.
+	TaskProcess      string // TaskProcess table.
+	TaskQueue        string // TaskQueue table.
+	TaskRate         string // TaskRate table.
+	TaskResult       string // TaskResult table.
+	TaskTarget       string // TaskTarget table.
+	UnknownKind      string // UnknownKind table.
 }
 
 type schemaCtxKey struct{}

@@ -18,6 +18,9 @@ type MergedKey func(*sql.Selector)
 // QueuedTask is the predicate function for queuedtask builders.
 type QueuedTask func(*sql.Selector)
 
+// ReferenceVersion is the predicate function for referenceversion builders.
+type ReferenceVersion func(*sql.Selector)
+
 // Schedule is the predicate function for schedule builders.
 type Schedule func(*sql.Selector)
 

@@ -98,6 +98,8 @@ const (
 	FieldReference = "reference"
 	// FieldDelayed holds the string denoting the delayed field in the database.
 	FieldDelayed = "delayed"
+	// FieldReferenceVersion holds the string denoting the reference_version field in the database.
+	FieldReferenceVersion = "reference_version"
 	// FieldUniqueKey holds the string denoting the unique_key field in the database.
 	FieldUniqueKey = "unique_key"
 	// FieldIdempotencyKey holds the string denoting the idempotency_key field in the database.
@@ -239,6 +241,7 @@ var Columns = []string{
 	FieldExecutionSpec,
 	FieldReference,
 	FieldDelayed,
+	FieldReferenceVersion,
 	FieldUniqueKey,
 	FieldIdempotencyKey,
 	FieldParentID,
@@ -511,6 +514,11 @@ func ByReference(opts ...sql.OrderTermOption) OrderOption {
 // ByDelayed orders the results by the delayed field.
 func ByDelayed(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldDelayed, opts...).ToFunc()
+}
+
+// ByReferenceVersion orders the results by the reference_version field.
+func ByReferenceVersion(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldReferenceVersion, opts...).ToFunc()
 }
 
 // ByUniqueKey orders the results by the unique_key field.

@@ -249,6 +249,11 @@ func Delayed(v bool) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldDelayed, v))
 }
 
+// ReferenceVersion applies equality check predicate on the "reference_version" field. It's identical to ReferenceVersionEQ.
+func ReferenceVersion(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldReferenceVersion, v))
+}
+
 // UniqueKey applies equality check predicate on the "unique_key" field. It's identical to UniqueKeyEQ.
 func UniqueKey(v string) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldUniqueKey, v))
@@ -2126,6 +2131,56 @@ func DelayedEQ(v bool) predicate.QueuedTask {
 // DelayedNEQ applies the NEQ predicate on the "delayed" field.
 func DelayedNEQ(v bool) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldNEQ(FieldDelayed, v))
+}
+
+// ReferenceVersionEQ applies the EQ predicate on the "reference_version" field.
+func ReferenceVersionEQ(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldReferenceVersion, v))
+}
+
+// ReferenceVersionNEQ applies the NEQ predicate on the "reference_version" field.
+func ReferenceVersionNEQ(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldReferenceVersion, v))
+}
+
+// ReferenceVersionIn applies the In predicate on the "reference_version" field.
+func ReferenceVersionIn(vs ...int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldReferenceVersion, vs...))
+}
+
+// ReferenceVersionNotIn applies the NotIn predicate on the "reference_version" field.
+func ReferenceVersionNotIn(vs ...int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldReferenceVersion, vs...))
+}
+
+// ReferenceVersionGT applies the GT predicate on the "reference_version" field.
+func ReferenceVersionGT(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldReferenceVersion, v))
+}
+
+// ReferenceVersionGTE applies the GTE predicate on the "reference_version" field.
+func ReferenceVersionGTE(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldReferenceVersion, v))
+}
+
+// ReferenceVersionLT applies the LT predicate on the "reference_version" field.
+func ReferenceVersionLT(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldReferenceVersion, v))
+}
+
+// ReferenceVersionLTE applies the LTE predicate on the "reference_version" field.
+func ReferenceVersionLTE(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldReferenceVersion, v))
+}
+
+// ReferenceVersionIsNil applies the IsNil predicate on the "reference_version" field.
+func ReferenceVersionIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldReferenceVersion))
+}
+
+// ReferenceVersionNotNil applies the NotNil predicate on the "reference_version" field.
+func ReferenceVersionNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldReferenceVersion))
 }
 
 // UniqueKeyEQ applies the EQ predicate on the "unique_key" field.

@@ -97,13 +97,17 @@ func init() {
 	// schedule.DefaultPriority holds the default value on creation for the priority field.
 	schedule.DefaultPriority = scheduleDescPriority.Default.(int16)
 	// scheduleDescPaused is the schema descriptor for paused field.
-	scheduleDescPaused := scheduleFields[18].Descriptor()
+	scheduleDescPaused := scheduleFields[20].Descriptor()
 	// schedule.DefaultPaused holds the default value on creation for the paused field.
 	schedule.DefaultPaused = scheduleDescPaused.Default.(bool)
 	// scheduleDescTriggered is the schema descriptor for triggered field.
-	scheduleDescTriggered := scheduleFields[24].Descriptor()
+	scheduleDescTriggered := scheduleFields[28].Descriptor()
 	// schedule.DefaultTriggered holds the default value on creation for the triggered field.
 	schedule.DefaultTriggered = scheduleDescTriggered.Default.(bool)
+	// scheduleDescAlternations is the schema descriptor for alternations field.
+	scheduleDescAlternations := scheduleFields[37].Descriptor()
+	// schedule.DefaultAlternations holds the default value on creation for the alternations field.
+	schedule.DefaultAlternations = scheduleDescAlternations.Default.(int)
 	taskitemFields := schema.TaskItem{}.Fields()
 	_ = taskitemFields
 	// taskitemDescPosition is the schema descriptor for position field.
@@ -142,10 +146,10 @@ func init() {
 	taskparent.DefaultRetry = taskparentDescRetry.Default.(bool)
 	taskprocessFields := schema.TaskProcess{}.Fields()
 	_ = taskprocessFields
-	// taskprocessDescBusy is the schema descriptor for busy field.
-	taskprocessDescBusy := taskprocessFields[8].Descriptor()
-	// taskprocess.DefaultBusy holds the default value on creation for the busy field.
-	taskprocess.DefaultBusy = taskprocessDescBusy.Default.(int)
+	// taskprocessDescMaxAttempts is the schema descriptor for max_attempts field.
+	taskprocessDescMaxAttempts := taskprocessFields[8].Descriptor()
+	// taskprocess.DefaultMaxAttempts holds the default value on creation for the max_attempts field.
+	taskprocess.DefaultMaxAttempts = taskprocessDescMaxAttempts.Default.(int)
 	// taskprocessDescDraining is the schema descriptor for draining field.
 	taskprocessDescDraining := taskprocessFields[9].Descriptor()
 	// taskprocess.DefaultDraining holds the default value on creation for the draining field.

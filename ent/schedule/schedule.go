@@ -45,6 +45,10 @@ const (
 	FieldRunAsID = "run_as_id"
 	// FieldMisfire holds the string denoting the misfire field in the database.
 	FieldMisfire = "misfire"
+	// FieldOverlap holds the string denoting the overlap field in the database.
+	FieldOverlap = "overlap"
+	// FieldTaskOptions holds the string denoting the task_options field in the database.
+	FieldTaskOptions = "task_options"
 	// FieldPaused holds the string denoting the paused field in the database.
 	FieldPaused = "paused"
 	// FieldPausedBy holds the string denoting the paused_by field in the database.
@@ -55,6 +59,10 @@ const (
 	FieldNextDate = "next_date"
 	// FieldNextWall holds the string denoting the next_wall field in the database.
 	FieldNextWall = "next_wall"
+	// FieldOverdue holds the string denoting the overdue field in the database.
+	FieldOverdue = "overdue"
+	// FieldBufferedWall holds the string denoting the buffered_wall field in the database.
+	FieldBufferedWall = "buffered_wall"
 	// FieldDueDate holds the string denoting the due_date field in the database.
 	FieldDueDate = "due_date"
 	// FieldTriggered holds the string denoting the triggered field in the database.
@@ -73,6 +81,10 @@ const (
 	FieldLastError = "last_error"
 	// FieldLastErrorDate holds the string denoting the last_error_date field in the database.
 	FieldLastErrorDate = "last_error_date"
+	// FieldReplaced holds the string denoting the replaced field in the database.
+	FieldReplaced = "replaced"
+	// FieldAlternations holds the string denoting the alternations field in the database.
+	FieldAlternations = "alternations"
 	// Table holds the table name of the schedule in the database.
 	Table = "taskkit_schedule"
 )
@@ -97,11 +109,15 @@ var Columns = []string{
 	FieldOwnerID,
 	FieldRunAsID,
 	FieldMisfire,
+	FieldOverlap,
+	FieldTaskOptions,
 	FieldPaused,
 	FieldPausedBy,
 	FieldPausedReason,
 	FieldNextDate,
 	FieldNextWall,
+	FieldOverdue,
+	FieldBufferedWall,
 	FieldDueDate,
 	FieldTriggered,
 	FieldTriggeredBy,
@@ -111,6 +127,8 @@ var Columns = []string{
 	FieldLastTaskID,
 	FieldLastError,
 	FieldLastErrorDate,
+	FieldReplaced,
+	FieldAlternations,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -132,6 +150,8 @@ var (
 	DefaultPaused bool
 	// DefaultTriggered holds the default value on creation for the "triggered" field.
 	DefaultTriggered bool
+	// DefaultAlternations holds the default value on creation for the "alternations" field.
+	DefaultAlternations int
 )
 
 // OrderOption defines the ordering options for the Schedule queries.
@@ -222,6 +242,16 @@ func ByMisfire(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldMisfire, opts...).ToFunc()
 }
 
+// ByOverlap orders the results by the overlap field.
+func ByOverlap(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldOverlap, opts...).ToFunc()
+}
+
+// ByTaskOptions orders the results by the task_options field.
+func ByTaskOptions(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldTaskOptions, opts...).ToFunc()
+}
+
 // ByPaused orders the results by the paused field.
 func ByPaused(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldPaused, opts...).ToFunc()
@@ -245,6 +275,16 @@ func ByNextDate(opts ...sql.OrderTermOption) OrderOption {
 // ByNextWall orders the results by the next_wall field.
 func ByNextWall(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldNextWall, opts...).ToFunc()
+}
+
+// ByOverdue orders the results by the overdue field.
+func ByOverdue(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldOverdue, opts...).ToFunc()
+}
+
+// ByBufferedWall orders the results by the buffered_wall field.
+func ByBufferedWall(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldBufferedWall, opts...).ToFunc()
 }
 
 // ByDueDate orders the results by the due_date field.
@@ -290,4 +330,14 @@ func ByLastError(opts ...sql.OrderTermOption) OrderOption {
 // ByLastErrorDate orders the results by the last_error_date field.
 func ByLastErrorDate(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldLastErrorDate, opts...).ToFunc()
+}
+
+// ByReplaced orders the results by the replaced field.
+func ByReplaced(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldReplaced, opts...).ToFunc()
+}
+
+// ByAlternations orders the results by the alternations field.
+func ByAlternations(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldAlternations, opts...).ToFunc()
 }

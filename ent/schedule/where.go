@@ -135,6 +135,16 @@ func Misfire(v string) predicate.Schedule {
 	return predicate.Schedule(sql.FieldEQ(FieldMisfire, v))
 }
 
+// Overlap applies equality check predicate on the "overlap" field. It's identical to OverlapEQ.
+func Overlap(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEQ(FieldOverlap, v))
+}
+
+// TaskOptions applies equality check predicate on the "task_options" field. It's identical to TaskOptionsEQ.
+func TaskOptions(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEQ(FieldTaskOptions, v))
+}
+
 // Paused applies equality check predicate on the "paused" field. It's identical to PausedEQ.
 func Paused(v bool) predicate.Schedule {
 	return predicate.Schedule(sql.FieldEQ(FieldPaused, v))
@@ -158,6 +168,16 @@ func NextDate(v time.Time) predicate.Schedule {
 // NextWall applies equality check predicate on the "next_wall" field. It's identical to NextWallEQ.
 func NextWall(v string) predicate.Schedule {
 	return predicate.Schedule(sql.FieldEQ(FieldNextWall, v))
+}
+
+// Overdue applies equality check predicate on the "overdue" field. It's identical to OverdueEQ.
+func Overdue(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEQ(FieldOverdue, v))
+}
+
+// BufferedWall applies equality check predicate on the "buffered_wall" field. It's identical to BufferedWallEQ.
+func BufferedWall(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEQ(FieldBufferedWall, v))
 }
 
 // DueDate applies equality check predicate on the "due_date" field. It's identical to DueDateEQ.
@@ -203,6 +223,16 @@ func LastError(v string) predicate.Schedule {
 // LastErrorDate applies equality check predicate on the "last_error_date" field. It's identical to LastErrorDateEQ.
 func LastErrorDate(v time.Time) predicate.Schedule {
 	return predicate.Schedule(sql.FieldEQ(FieldLastErrorDate, v))
+}
+
+// Replaced applies equality check predicate on the "replaced" field. It's identical to ReplacedEQ.
+func Replaced(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEQ(FieldReplaced, v))
+}
+
+// Alternations applies equality check predicate on the "alternations" field. It's identical to AlternationsEQ.
+func Alternations(v int) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEQ(FieldAlternations, v))
 }
 
 // CreatedByEQ applies the EQ predicate on the "created_by" field.
@@ -1030,6 +1060,146 @@ func MisfireContainsFold(v string) predicate.Schedule {
 	return predicate.Schedule(sql.FieldContainsFold(FieldMisfire, v))
 }
 
+// OverlapEQ applies the EQ predicate on the "overlap" field.
+func OverlapEQ(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEQ(FieldOverlap, v))
+}
+
+// OverlapNEQ applies the NEQ predicate on the "overlap" field.
+func OverlapNEQ(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldNEQ(FieldOverlap, v))
+}
+
+// OverlapIn applies the In predicate on the "overlap" field.
+func OverlapIn(vs ...string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldIn(FieldOverlap, vs...))
+}
+
+// OverlapNotIn applies the NotIn predicate on the "overlap" field.
+func OverlapNotIn(vs ...string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldNotIn(FieldOverlap, vs...))
+}
+
+// OverlapGT applies the GT predicate on the "overlap" field.
+func OverlapGT(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldGT(FieldOverlap, v))
+}
+
+// OverlapGTE applies the GTE predicate on the "overlap" field.
+func OverlapGTE(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldGTE(FieldOverlap, v))
+}
+
+// OverlapLT applies the LT predicate on the "overlap" field.
+func OverlapLT(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldLT(FieldOverlap, v))
+}
+
+// OverlapLTE applies the LTE predicate on the "overlap" field.
+func OverlapLTE(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldLTE(FieldOverlap, v))
+}
+
+// OverlapContains applies the Contains predicate on the "overlap" field.
+func OverlapContains(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldContains(FieldOverlap, v))
+}
+
+// OverlapHasPrefix applies the HasPrefix predicate on the "overlap" field.
+func OverlapHasPrefix(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldHasPrefix(FieldOverlap, v))
+}
+
+// OverlapHasSuffix applies the HasSuffix predicate on the "overlap" field.
+func OverlapHasSuffix(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldHasSuffix(FieldOverlap, v))
+}
+
+// OverlapEqualFold applies the EqualFold predicate on the "overlap" field.
+func OverlapEqualFold(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEqualFold(FieldOverlap, v))
+}
+
+// OverlapContainsFold applies the ContainsFold predicate on the "overlap" field.
+func OverlapContainsFold(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldContainsFold(FieldOverlap, v))
+}
+
+// TaskOptionsEQ applies the EQ predicate on the "task_options" field.
+func TaskOptionsEQ(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEQ(FieldTaskOptions, v))
+}
+
+// TaskOptionsNEQ applies the NEQ predicate on the "task_options" field.
+func TaskOptionsNEQ(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldNEQ(FieldTaskOptions, v))
+}
+
+// TaskOptionsIn applies the In predicate on the "task_options" field.
+func TaskOptionsIn(vs ...string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldIn(FieldTaskOptions, vs...))
+}
+
+// TaskOptionsNotIn applies the NotIn predicate on the "task_options" field.
+func TaskOptionsNotIn(vs ...string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldNotIn(FieldTaskOptions, vs...))
+}
+
+// TaskOptionsGT applies the GT predicate on the "task_options" field.
+func TaskOptionsGT(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldGT(FieldTaskOptions, v))
+}
+
+// TaskOptionsGTE applies the GTE predicate on the "task_options" field.
+func TaskOptionsGTE(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldGTE(FieldTaskOptions, v))
+}
+
+// TaskOptionsLT applies the LT predicate on the "task_options" field.
+func TaskOptionsLT(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldLT(FieldTaskOptions, v))
+}
+
+// TaskOptionsLTE applies the LTE predicate on the "task_options" field.
+func TaskOptionsLTE(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldLTE(FieldTaskOptions, v))
+}
+
+// TaskOptionsContains applies the Contains predicate on the "task_options" field.
+func TaskOptionsContains(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldContains(FieldTaskOptions, v))
+}
+
+// TaskOptionsHasPrefix applies the HasPrefix predicate on the "task_options" field.
+func TaskOptionsHasPrefix(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldHasPrefix(FieldTaskOptions, v))
+}
+
+// TaskOptionsHasSuffix applies the HasSuffix predicate on the "task_options" field.
+func TaskOptionsHasSuffix(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldHasSuffix(FieldTaskOptions, v))
+}
+
+// TaskOptionsIsNil applies the IsNil predicate on the "task_options" field.
+func TaskOptionsIsNil() predicate.Schedule {
+	return predicate.Schedule(sql.FieldIsNull(FieldTaskOptions))
+}
+
+// TaskOptionsNotNil applies the NotNil predicate on the "task_options" field.
+func TaskOptionsNotNil() predicate.Schedule {
+	return predicate.Schedule(sql.FieldNotNull(FieldTaskOptions))
+}
+
+// TaskOptionsEqualFold applies the EqualFold predicate on the "task_options" field.
+func TaskOptionsEqualFold(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEqualFold(FieldTaskOptions, v))
+}
+
+// TaskOptionsContainsFold applies the ContainsFold predicate on the "task_options" field.
+func TaskOptionsContainsFold(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldContainsFold(FieldTaskOptions, v))
+}
+
 // PausedEQ applies the EQ predicate on the "paused" field.
 func PausedEQ(v bool) predicate.Schedule {
 	return predicate.Schedule(sql.FieldEQ(FieldPaused, v))
@@ -1288,6 +1458,156 @@ func NextWallEqualFold(v string) predicate.Schedule {
 // NextWallContainsFold applies the ContainsFold predicate on the "next_wall" field.
 func NextWallContainsFold(v string) predicate.Schedule {
 	return predicate.Schedule(sql.FieldContainsFold(FieldNextWall, v))
+}
+
+// OverdueEQ applies the EQ predicate on the "overdue" field.
+func OverdueEQ(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEQ(FieldOverdue, v))
+}
+
+// OverdueNEQ applies the NEQ predicate on the "overdue" field.
+func OverdueNEQ(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldNEQ(FieldOverdue, v))
+}
+
+// OverdueIn applies the In predicate on the "overdue" field.
+func OverdueIn(vs ...string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldIn(FieldOverdue, vs...))
+}
+
+// OverdueNotIn applies the NotIn predicate on the "overdue" field.
+func OverdueNotIn(vs ...string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldNotIn(FieldOverdue, vs...))
+}
+
+// OverdueGT applies the GT predicate on the "overdue" field.
+func OverdueGT(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldGT(FieldOverdue, v))
+}
+
+// OverdueGTE applies the GTE predicate on the "overdue" field.
+func OverdueGTE(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldGTE(FieldOverdue, v))
+}
+
+// OverdueLT applies the LT predicate on the "overdue" field.
+func OverdueLT(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldLT(FieldOverdue, v))
+}
+
+// OverdueLTE applies the LTE predicate on the "overdue" field.
+func OverdueLTE(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldLTE(FieldOverdue, v))
+}
+
+// OverdueContains applies the Contains predicate on the "overdue" field.
+func OverdueContains(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldContains(FieldOverdue, v))
+}
+
+// OverdueHasPrefix applies the HasPrefix predicate on the "overdue" field.
+func OverdueHasPrefix(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldHasPrefix(FieldOverdue, v))
+}
+
+// OverdueHasSuffix applies the HasSuffix predicate on the "overdue" field.
+func OverdueHasSuffix(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldHasSuffix(FieldOverdue, v))
+}
+
+// OverdueIsNil applies the IsNil predicate on the "overdue" field.
+func OverdueIsNil() predicate.Schedule {
+	return predicate.Schedule(sql.FieldIsNull(FieldOverdue))
+}
+
+// OverdueNotNil applies the NotNil predicate on the "overdue" field.
+func OverdueNotNil() predicate.Schedule {
+	return predicate.Schedule(sql.FieldNotNull(FieldOverdue))
+}
+
+// OverdueEqualFold applies the EqualFold predicate on the "overdue" field.
+func OverdueEqualFold(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEqualFold(FieldOverdue, v))
+}
+
+// OverdueContainsFold applies the ContainsFold predicate on the "overdue" field.
+func OverdueContainsFold(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldContainsFold(FieldOverdue, v))
+}
+
+// BufferedWallEQ applies the EQ predicate on the "buffered_wall" field.
+func BufferedWallEQ(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEQ(FieldBufferedWall, v))
+}
+
+// BufferedWallNEQ applies the NEQ predicate on the "buffered_wall" field.
+func BufferedWallNEQ(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldNEQ(FieldBufferedWall, v))
+}
+
+// BufferedWallIn applies the In predicate on the "buffered_wall" field.
+func BufferedWallIn(vs ...string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldIn(FieldBufferedWall, vs...))
+}
+
+// BufferedWallNotIn applies the NotIn predicate on the "buffered_wall" field.
+func BufferedWallNotIn(vs ...string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldNotIn(FieldBufferedWall, vs...))
+}
+
+// BufferedWallGT applies the GT predicate on the "buffered_wall" field.
+func BufferedWallGT(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldGT(FieldBufferedWall, v))
+}
+
+// BufferedWallGTE applies the GTE predicate on the "buffered_wall" field.
+func BufferedWallGTE(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldGTE(FieldBufferedWall, v))
+}
+
+// BufferedWallLT applies the LT predicate on the "buffered_wall" field.
+func BufferedWallLT(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldLT(FieldBufferedWall, v))
+}
+
+// BufferedWallLTE applies the LTE predicate on the "buffered_wall" field.
+func BufferedWallLTE(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldLTE(FieldBufferedWall, v))
+}
+
+// BufferedWallContains applies the Contains predicate on the "buffered_wall" field.
+func BufferedWallContains(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldContains(FieldBufferedWall, v))
+}
+
+// BufferedWallHasPrefix applies the HasPrefix predicate on the "buffered_wall" field.
+func BufferedWallHasPrefix(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldHasPrefix(FieldBufferedWall, v))
+}
+
+// BufferedWallHasSuffix applies the HasSuffix predicate on the "buffered_wall" field.
+func BufferedWallHasSuffix(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldHasSuffix(FieldBufferedWall, v))
+}
+
+// BufferedWallIsNil applies the IsNil predicate on the "buffered_wall" field.
+func BufferedWallIsNil() predicate.Schedule {
+	return predicate.Schedule(sql.FieldIsNull(FieldBufferedWall))
+}
+
+// BufferedWallNotNil applies the NotNil predicate on the "buffered_wall" field.
+func BufferedWallNotNil() predicate.Schedule {
+	return predicate.Schedule(sql.FieldNotNull(FieldBufferedWall))
+}
+
+// BufferedWallEqualFold applies the EqualFold predicate on the "buffered_wall" field.
+func BufferedWallEqualFold(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEqualFold(FieldBufferedWall, v))
+}
+
+// BufferedWallContainsFold applies the ContainsFold predicate on the "buffered_wall" field.
+func BufferedWallContainsFold(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldContainsFold(FieldBufferedWall, v))
 }
 
 // DueDateEQ applies the EQ predicate on the "due_date" field.
@@ -1773,6 +2093,121 @@ func LastErrorDateIsNil() predicate.Schedule {
 // LastErrorDateNotNil applies the NotNil predicate on the "last_error_date" field.
 func LastErrorDateNotNil() predicate.Schedule {
 	return predicate.Schedule(sql.FieldNotNull(FieldLastErrorDate))
+}
+
+// ReplacedEQ applies the EQ predicate on the "replaced" field.
+func ReplacedEQ(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEQ(FieldReplaced, v))
+}
+
+// ReplacedNEQ applies the NEQ predicate on the "replaced" field.
+func ReplacedNEQ(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldNEQ(FieldReplaced, v))
+}
+
+// ReplacedIn applies the In predicate on the "replaced" field.
+func ReplacedIn(vs ...string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldIn(FieldReplaced, vs...))
+}
+
+// ReplacedNotIn applies the NotIn predicate on the "replaced" field.
+func ReplacedNotIn(vs ...string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldNotIn(FieldReplaced, vs...))
+}
+
+// ReplacedGT applies the GT predicate on the "replaced" field.
+func ReplacedGT(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldGT(FieldReplaced, v))
+}
+
+// ReplacedGTE applies the GTE predicate on the "replaced" field.
+func ReplacedGTE(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldGTE(FieldReplaced, v))
+}
+
+// ReplacedLT applies the LT predicate on the "replaced" field.
+func ReplacedLT(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldLT(FieldReplaced, v))
+}
+
+// ReplacedLTE applies the LTE predicate on the "replaced" field.
+func ReplacedLTE(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldLTE(FieldReplaced, v))
+}
+
+// ReplacedContains applies the Contains predicate on the "replaced" field.
+func ReplacedContains(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldContains(FieldReplaced, v))
+}
+
+// ReplacedHasPrefix applies the HasPrefix predicate on the "replaced" field.
+func ReplacedHasPrefix(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldHasPrefix(FieldReplaced, v))
+}
+
+// ReplacedHasSuffix applies the HasSuffix predicate on the "replaced" field.
+func ReplacedHasSuffix(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldHasSuffix(FieldReplaced, v))
+}
+
+// ReplacedIsNil applies the IsNil predicate on the "replaced" field.
+func ReplacedIsNil() predicate.Schedule {
+	return predicate.Schedule(sql.FieldIsNull(FieldReplaced))
+}
+
+// ReplacedNotNil applies the NotNil predicate on the "replaced" field.
+func ReplacedNotNil() predicate.Schedule {
+	return predicate.Schedule(sql.FieldNotNull(FieldReplaced))
+}
+
+// ReplacedEqualFold applies the EqualFold predicate on the "replaced" field.
+func ReplacedEqualFold(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEqualFold(FieldReplaced, v))
+}
+
+// ReplacedContainsFold applies the ContainsFold predicate on the "replaced" field.
+func ReplacedContainsFold(v string) predicate.Schedule {
+	return predicate.Schedule(sql.FieldContainsFold(FieldReplaced, v))
+}
+
+// AlternationsEQ applies the EQ predicate on the "alternations" field.
+func AlternationsEQ(v int) predicate.Schedule {
+	return predicate.Schedule(sql.FieldEQ(FieldAlternations, v))
+}
+
+// AlternationsNEQ applies the NEQ predicate on the "alternations" field.
+func AlternationsNEQ(v int) predicate.Schedule {
+	return predicate.Schedule(sql.FieldNEQ(FieldAlternations, v))
+}
+
+// AlternationsIn applies the In predicate on the "alternations" field.
+func AlternationsIn(vs ...int) predicate.Schedule {
+	return predicate.Schedule(sql.FieldIn(FieldAlternations, vs...))
+}
+
+// AlternationsNotIn applies the NotIn predicate on the "alternations" field.
+func AlternationsNotIn(vs ...int) predicate.Schedule {
+	return predicate.Schedule(sql.FieldNotIn(FieldAlternations, vs...))
+}
+
+// AlternationsGT applies the GT predicate on the "alternations" field.
+func AlternationsGT(v int) predicate.Schedule {
+	return predicate.Schedule(sql.FieldGT(FieldAlternations, v))
+}
+
+// AlternationsGTE applies the GTE predicate on the "alternations" field.
+func AlternationsGTE(v int) predicate.Schedule {
+	return predicate.Schedule(sql.FieldGTE(FieldAlternations, v))
+}
+
+// AlternationsLT applies the LT predicate on the "alternations" field.
+func AlternationsLT(v int) predicate.Schedule {
+	return predicate.Schedule(sql.FieldLT(FieldAlternations, v))
+}
+
+// AlternationsLTE applies the LTE predicate on the "alternations" field.
+func AlternationsLTE(v int) predicate.Schedule {
+	return predicate.Schedule(sql.FieldLTE(FieldAlternations, v))
 }
 
 // And groups predicates with the AND operator between them.

@@ -32,7 +32,7 @@ func (TaskProcess) Fields() []ent.Field {
 		field.JSON("kinds", map[string][]int{}).SchemaType(jsonType).Comment("kind to claimable revisions"),
 		field.JSON("queues", []string{}).SchemaType(jsonType),
 		field.Int("slots").Immutable(),
-		field.Int("busy").Default(0).Annotations(entsql.Default("0")),
+		field.Int("max_attempts").Default(0).Immutable().Annotations(entsql.Default("0")).Comment("how often it tries a batch without progress"),
 		field.Bool("draining").Default(false).Annotations(no()),
 		field.Bool("safe_mode").Default(false).Immutable().Annotations(no()).Comment("it claims nothing"),
 		field.Time("ended_date").Optional().Nillable().Comment("left, or declared dead; final"),
@@ -240,8 +240,8 @@ func (EventPrune) Fields() []ent.Field {
 	}
 }
 
-// TaskEvent is one action of an operator. The log is append-only for everybody
-// but the cleaner (see EventPrune) and outlives the task.
+// TaskEvent is one action of an operator, on a task or, with the zero id of a task, on a setting: a queue, a limit
+// or a schedule. The log is append-only for everybody but the cleaner (see EventPrune) and outlives the task.
 type TaskEvent struct{ ent.Schema }
 
 // Annotations implements [ent.Interface].
@@ -258,7 +258,10 @@ func (TaskEvent) Fields() []ent.Field {
 		field.Text("action").Immutable(),
 		field.UUID("actor", uuid.UUID{}).Optional().Nillable().Immutable(),
 		field.Text("reason").Optional().Nillable().Immutable(),
-		field.Text("was").Immutable().Comment("the status that the action met"),
+		field.Text("was").Immutable().Comment("the status, or the value of the setting, that the action met"),
+		field.Text("setting").Optional().Nillable().Immutable().Comment("queue, limit or schedule"),
+		field.Text("name").Optional().Nillable().Immutable().Comment("of the setting"),
+		field.Text("became").Optional().Nillable().Immutable().Comment("the value of the setting afterwards"),
 	}
 }
 

@@ -145,6 +145,7 @@ func askedFields() []ent.Field {
 		field.Text("reference").Optional().Nillable().Immutable(),
 		field.Bool("delayed").Default(false).Immutable().Annotations(no()).
 			Comment("submitted for later; coalesced only with others of those (CER-13)"),
+		field.Int64("reference_version").Optional().Nillable().Comment("of the spec, among those of the reference; null: it has none"),
 		field.Text("unique_key").Optional().Nillable().Immutable(),
 		field.Text("idempotency_key").Optional().Nillable().Immutable(),
 		field.UUID("parent_id", uuid.UUID{}).Optional().Nillable().Immutable().Comment("the task of which it is a child"),
@@ -171,15 +172,16 @@ func (QueuedTask) Edges() []ent.Edge {
 }
 
 // Indexes implements [ent.Interface]. They are few and partial: each is paid
-// for on every transition of the rows that it holds, and finished rows are in
-// none but the owner's list. No heartbeat and no checkpoint touches one.
+// for on every transition of the rows that it holds. A finished task without
+// keys and a reference is in the owner's list and in taskkit_ended only, and a
+// failed one in taskkit_dead too. No heartbeat and no checkpoint touches one.
 func (QueuedTask) Indexes() []ent.Index {
 	return []ent.Index{
-		index.Fields("queue", "stalled", "priority", "not_before", "id").
+		index.Fields("queue", "execution_component_name", "codec_revision", "stalled", "priority", "not_before", "id").
 			StorageKey("taskkit_claim").
 			Annotations(entsql.IndexWhere("workflow_status = 'QUEUED' AND control <> 'PAUSE'")),
-		// Not by their process: who asks reads all of them, and an id is shorter.
-		index.Fields("id").
+		// Not by their process: who asks reads all of them, and a time is shorter.
+		index.Fields("created_date").
 			StorageKey("taskkit_in_flight").
 			Annotations(entsql.IndexWhere("workflow_status IN ('SCHEDULING', 'EXECUTING')")),
 		index.Fields("control", "id").
@@ -190,6 +192,12 @@ func (QueuedTask) Indexes() []ent.Index {
 		index.Fields("owner_id", "id").
 			StorageKey("taskkit_owner").
 			Annotations(entsql.IndexWhere("workflow_status NOT IN ('SCHEDULING', 'EXECUTING')")),
+		// The cleaner's: what has ended for longest, by kind. It has no id, so that the end of a task
+		// writes less. The status is not in its condition, or a planner would take the index for
+		// other tasks that have failed.
+		index.Fields("execution_component_name", "workflow_stopped_date").
+			StorageKey("taskkit_ended").
+			Annotations(entsql.IndexWhere("workflow_stopped_date IS NOT NULL")),
 		index.Fields("execution_component_name", "unique_key").Unique().
 			StorageKey("taskkit_unique_key").
 			Annotations(entsql.IndexWhere("unique_key IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')")),
@@ -203,6 +211,17 @@ func (QueuedTask) Indexes() []ent.Index {
 		index.Fields("execution_component_name", "reference", "delayed").Unique().
 			StorageKey("taskkit_reference").
 			Annotations(entsql.IndexWhere("reference IS NOT NULL AND workflow_status = 'QUEUED'")),
+		// For lists. The migration has an expression instead of the first column: a statement about
+		// waiting tasks would else take them for the unique indexes above, and read all that have ended.
+		index.Fields("reference", "id").
+			StorageKey("taskkit_listed_reference").
+			Annotations(entsql.IndexWhere("reference || '' IS NOT NULL")),
+		index.Fields("unique_key", "id").
+			StorageKey("taskkit_listed_key").
+			Annotations(entsql.IndexWhere("unique_key || '' IS NOT NULL")),
+		index.Fields("execution_component_name", "id").
+			StorageKey("taskkit_dead").
+			Annotations(entsql.IndexWhere(lifecycle.DeadKey("") + " IS NOT NULL")),
 		// These three hold only tasks that have a parent, or follow another.
 		index.Fields("parent_id", "id").
 			StorageKey("taskkit_child").

@@ -23,6 +23,7 @@ func (Schedule) Annotations() []schema.Annotation {
 		Table: "taskkit_schedule",
 		Checks: map[string]string{
 			"taskkit_schedule_misfire":  "misfire IN ('once', 'all', 'forget')",
+			"taskkit_schedule_overlap":  "overlap IN ('skip', 'buffer', 'allow')",
 			"taskkit_schedule_priority": "priority BETWEEN 1 AND 4",
 			"taskkit_schedule_next":     "((next_date IS NULL) = (next_wall IS NULL))",
 		},
@@ -46,11 +47,15 @@ func (Schedule) Fields() []ent.Field {
 		field.UUID("owner_id", uuid.UUID{}),
 		field.UUID("run_as_id", uuid.UUID{}),
 		field.Text("misfire"),
+		field.Text("overlap").Comment("what becomes of a fire while the last task has not ended"),
+		field.Text("task_options").Optional().Nillable().Comment("of its tasks, as JSON"),
 		field.Bool("paused").Default(false).Annotations(no()),
 		field.UUID("paused_by", uuid.UUID{}).Optional().Nillable(),
 		field.Text("paused_reason").Optional().Nillable(),
 		field.Time("next_date").Optional().Nillable().Comment("the instant of the next fire; null: never"),
 		field.Text("next_wall").Optional().Nillable().Comment("the wall time that it stands for"),
+		field.Text("overdue").Optional().Nillable().Comment("fires by earlier expressions and zones that were due when these changed, as JSON"),
+		field.Text("buffered_wall").Optional().Nillable().Comment("a wall time whose task waits for the end of the last one"),
 		field.Time("due_date").Optional().Nillable().Comment("when a worker has something to do: at the next fire unless it is paused, or at once after a trigger"),
 		field.Bool("triggered").Default(false).Annotations(no()).Comment("a task is to be submitted at once"),
 		field.UUID("triggered_by", uuid.UUID{}).Optional().Nillable(),
@@ -60,6 +65,8 @@ func (Schedule) Fields() []ent.Field {
 		field.UUID("last_task_id", uuid.UUID{}).Optional().Nillable().Comment("the task may have been removed since"),
 		field.Text("last_error").Optional().Nillable().Comment("why the last fire failed; operators only"),
 		field.Time("last_error_date").Optional().Nillable(),
+		field.Text("replaced").Optional().Nillable().Comment("a hash of the definition before the last change"),
+		field.Int("alternations").Default(0).Annotations(entsql.Default("0")).SchemaType(intType).Comment("how often in a row the definition was set back to the one before"),
 	})
 }
 

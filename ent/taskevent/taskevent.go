@@ -23,6 +23,12 @@ const (
 	FieldReason = "reason"
 	// FieldWas holds the string denoting the was field in the database.
 	FieldWas = "was"
+	// FieldSetting holds the string denoting the setting field in the database.
+	FieldSetting = "setting"
+	// FieldName holds the string denoting the name field in the database.
+	FieldName = "name"
+	// FieldBecame holds the string denoting the became field in the database.
+	FieldBecame = "became"
 	// Table holds the table name of the taskevent in the database.
 	Table = "taskkit_task_event"
 )
@@ -36,6 +42,9 @@ var Columns = []string{
 	FieldActor,
 	FieldReason,
 	FieldWas,
+	FieldSetting,
+	FieldName,
+	FieldBecame,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -84,4 +93,19 @@ func ByReason(opts ...sql.OrderTermOption) OrderOption {
 // ByWas orders the results by the was field.
 func ByWas(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldWas, opts...).ToFunc()
+}
+
+// BySetting orders the results by the setting field.
+func BySetting(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldSetting, opts...).ToFunc()
+}
+
+// ByName orders the results by the name field.
+func ByName(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldName, opts...).ToFunc()
+}
+
+// ByBecame orders the results by the became field.
+func ByBecame(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldBecame, opts...).ToFunc()
 }

@@ -85,6 +85,21 @@ func Was(v string) predicate.TaskEvent {
 	return predicate.TaskEvent(sql.FieldEQ(FieldWas, v))
 }
 
+// Setting applies equality check predicate on the "setting" field. It's identical to SettingEQ.
+func Setting(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldEQ(FieldSetting, v))
+}
+
+// Name applies equality check predicate on the "name" field. It's identical to NameEQ.
+func Name(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldEQ(FieldName, v))
+}
+
+// Became applies equality check predicate on the "became" field. It's identical to BecameEQ.
+func Became(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldEQ(FieldBecame, v))
+}
+
 // TaskIDEQ applies the EQ predicate on the "task_id" field.
 func TaskIDEQ(v uuid.UUID) predicate.TaskEvent {
 	return predicate.TaskEvent(sql.FieldEQ(FieldTaskID, v))
@@ -418,6 +433,231 @@ func WasEqualFold(v string) predicate.TaskEvent {
 // WasContainsFold applies the ContainsFold predicate on the "was" field.
 func WasContainsFold(v string) predicate.TaskEvent {
 	return predicate.TaskEvent(sql.FieldContainsFold(FieldWas, v))
+}
+
+// SettingEQ applies the EQ predicate on the "setting" field.
+func SettingEQ(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldEQ(FieldSetting, v))
+}
+
+// SettingNEQ applies the NEQ predicate on the "setting" field.
+func SettingNEQ(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldNEQ(FieldSetting, v))
+}
+
+// SettingIn applies the In predicate on the "setting" field.
+func SettingIn(vs ...string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldIn(FieldSetting, vs...))
+}
+
+// SettingNotIn applies the NotIn predicate on the "setting" field.
+func SettingNotIn(vs ...string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldNotIn(FieldSetting, vs...))
+}
+
+// SettingGT applies the GT predicate on the "setting" field.
+func SettingGT(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldGT(FieldSetting, v))
+}
+
+// SettingGTE applies the GTE predicate on the "setting" field.
+func SettingGTE(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldGTE(FieldSetting, v))
+}
+
+// SettingLT applies the LT predicate on the "setting" field.
+func SettingLT(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldLT(FieldSetting, v))
+}
+
+// SettingLTE applies the LTE predicate on the "setting" field.
+func SettingLTE(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldLTE(FieldSetting, v))
+}
+
+// SettingContains applies the Contains predicate on the "setting" field.
+func SettingContains(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldContains(FieldSetting, v))
+}
+
+// SettingHasPrefix applies the HasPrefix predicate on the "setting" field.
+func SettingHasPrefix(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldHasPrefix(FieldSetting, v))
+}
+
+// SettingHasSuffix applies the HasSuffix predicate on the "setting" field.
+func SettingHasSuffix(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldHasSuffix(FieldSetting, v))
+}
+
+// SettingIsNil applies the IsNil predicate on the "setting" field.
+func SettingIsNil() predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldIsNull(FieldSetting))
+}
+
+// SettingNotNil applies the NotNil predicate on the "setting" field.
+func SettingNotNil() predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldNotNull(FieldSetting))
+}
+
+// SettingEqualFold applies the EqualFold predicate on the "setting" field.
+func SettingEqualFold(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldEqualFold(FieldSetting, v))
+}
+
+// SettingContainsFold applies the ContainsFold predicate on the "setting" field.
+func SettingContainsFold(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldContainsFold(FieldSetting, v))
+}
+
+// NameEQ applies the EQ predicate on the "name" field.
+func NameEQ(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldEQ(FieldName, v))
+}
+
+// NameNEQ applies the NEQ predicate on the "name" field.
+func NameNEQ(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldNEQ(FieldName, v))
+}
+
+// NameIn applies the In predicate on the "name" field.
+func NameIn(vs ...string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldIn(FieldName, vs...))
+}
+
+// NameNotIn applies the NotIn predicate on the "name" field.
+func NameNotIn(vs ...string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldNotIn(FieldName, vs...))
+}
+
+// NameGT applies the GT predicate on the "name" field.
+func NameGT(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldGT(FieldName, v))
+}
+
+// NameGTE applies the GTE predicate on the "name" field.
+func NameGTE(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldGTE(FieldName, v))
+}
+
+// NameLT applies the LT predicate on the "name" field.
+func NameLT(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldLT(FieldName, v))
+}
+
+// NameLTE applies the LTE predicate on the "name" field.
+func NameLTE(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldLTE(FieldName, v))
+}
+
+// NameContains applies the Contains predicate on the "name" field.
+func NameContains(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldContains(FieldName, v))
+}
+
+// NameHasPrefix applies the HasPrefix predicate on the "name" field.
+func NameHasPrefix(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldHasPrefix(FieldName, v))
+}
+
+// NameHasSuffix applies the HasSuffix predicate on the "name" field.
+func NameHasSuffix(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldHasSuffix(FieldName, v))
+}
+
+// NameIsNil applies the IsNil predicate on the "name" field.
+func NameIsNil() predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldIsNull(FieldName))
+}
+
+// NameNotNil applies the NotNil predicate on the "name" field.
+func NameNotNil() predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldNotNull(FieldName))
+}
+
+// NameEqualFold applies the EqualFold predicate on the "name" field.
+func NameEqualFold(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldEqualFold(FieldName, v))
+}
+
+// NameContainsFold applies the ContainsFold predicate on the "name" field.
+func NameContainsFold(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldContainsFold(FieldName, v))
+}
+
+// BecameEQ applies the EQ predicate on the "became" field.
+func BecameEQ(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldEQ(FieldBecame, v))
+}
+
+// BecameNEQ applies the NEQ predicate on the "became" field.
+func BecameNEQ(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldNEQ(FieldBecame, v))
+}
+
+// BecameIn applies the In predicate on the "became" field.
+func BecameIn(vs ...string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldIn(FieldBecame, vs...))
+}
+
+// BecameNotIn applies the NotIn predicate on the "became" field.
+func BecameNotIn(vs ...string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldNotIn(FieldBecame, vs...))
+}
+
+// BecameGT applies the GT predicate on the "became" field.
+func BecameGT(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldGT(FieldBecame, v))
+}
+
+// BecameGTE applies the GTE predicate on the "became" field.
+func BecameGTE(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldGTE(FieldBecame, v))
+}
+
+// BecameLT applies the LT predicate on the "became" field.
+func BecameLT(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldLT(FieldBecame, v))
+}
+
+// BecameLTE applies the LTE predicate on the "became" field.
+func BecameLTE(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldLTE(FieldBecame, v))
+}
+
+// BecameContains applies the Contains predicate on the "became" field.
+func BecameContains(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldContains(FieldBecame, v))
+}
+
+// BecameHasPrefix applies the HasPrefix predicate on the "became" field.
+func BecameHasPrefix(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldHasPrefix(FieldBecame, v))
+}
+
+// BecameHasSuffix applies the HasSuffix predicate on the "became" field.
+func BecameHasSuffix(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldHasSuffix(FieldBecame, v))
+}
+
+// BecameIsNil applies the IsNil predicate on the "became" field.
+func BecameIsNil() predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldIsNull(FieldBecame))
+}
+
+// BecameNotNil applies the NotNil predicate on the "became" field.
+func BecameNotNil() predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldNotNull(FieldBecame))
+}
+
+// BecameEqualFold applies the EqualFold predicate on the "became" field.
+func BecameEqualFold(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldEqualFold(FieldBecame, v))
+}
+
+// BecameContainsFold applies the ContainsFold predicate on the "became" field.
+func BecameContainsFold(v string) predicate.TaskEvent {
+	return predicate.TaskEvent(sql.FieldContainsFold(FieldBecame, v))
 }
 
 // And groups predicates with the AND operator between them.

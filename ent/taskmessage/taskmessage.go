@@ -19,6 +19,8 @@ const (
 	FieldCreatedDate = "created_date"
 	// FieldOutcome holds the string denoting the outcome field in the database.
 	FieldOutcome = "outcome"
+	// FieldBodyHash holds the string denoting the body_hash field in the database.
+	FieldBodyHash = "body_hash"
 	// FieldTaskID holds the string denoting the task_id field in the database.
 	FieldTaskID = "task_id"
 	// FieldCode holds the string denoting the code field in the database.
@@ -27,6 +29,16 @@ const (
 	FieldDetail = "detail"
 	// FieldBody holds the string denoting the body field in the database.
 	FieldBody = "body"
+	// FieldHeaders holds the string denoting the headers field in the database.
+	FieldHeaders = "headers"
+	// FieldDeadLetterError holds the string denoting the dead_letter_error field in the database.
+	FieldDeadLetterError = "dead_letter_error"
+	// FieldRedrivenDate holds the string denoting the redriven_date field in the database.
+	FieldRedrivenDate = "redriven_date"
+	// FieldRedrivenBy holds the string denoting the redriven_by field in the database.
+	FieldRedrivenBy = "redriven_by"
+	// FieldRedrivenReason holds the string denoting the redriven_reason field in the database.
+	FieldRedrivenReason = "redriven_reason"
 	// Table holds the table name of the taskmessage in the database.
 	Table = "taskkit_task_message"
 )
@@ -38,10 +50,16 @@ var Columns = []string{
 	FieldMessageID,
 	FieldCreatedDate,
 	FieldOutcome,
+	FieldBodyHash,
 	FieldTaskID,
 	FieldCode,
 	FieldDetail,
 	FieldBody,
+	FieldHeaders,
+	FieldDeadLetterError,
+	FieldRedrivenDate,
+	FieldRedrivenBy,
+	FieldRedrivenReason,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -82,6 +100,11 @@ func ByOutcome(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldOutcome, opts...).ToFunc()
 }
 
+// ByBodyHash orders the results by the body_hash field.
+func ByBodyHash(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldBodyHash, opts...).ToFunc()
+}
+
 // ByTaskID orders the results by the task_id field.
 func ByTaskID(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTaskID, opts...).ToFunc()
@@ -100,4 +123,29 @@ func ByDetail(opts ...sql.OrderTermOption) OrderOption {
 // ByBody orders the results by the body field.
 func ByBody(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldBody, opts...).ToFunc()
+}
+
+// ByHeaders orders the results by the headers field.
+func ByHeaders(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldHeaders, opts...).ToFunc()
+}
+
+// ByDeadLetterError orders the results by the dead_letter_error field.
+func ByDeadLetterError(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldDeadLetterError, opts...).ToFunc()
+}
+
+// ByRedrivenDate orders the results by the redriven_date field.
+func ByRedrivenDate(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRedrivenDate, opts...).ToFunc()
+}
+
+// ByRedrivenBy orders the results by the redriven_by field.
+func ByRedrivenBy(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRedrivenBy, opts...).ToFunc()
+}
+
+// ByRedrivenReason orders the results by the redriven_reason field.
+func ByRedrivenReason(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldRedrivenReason, opts...).ToFunc()
 }

@@ -75,6 +75,11 @@ func Outcome(v string) predicate.TaskMessage {
 	return predicate.TaskMessage(sql.FieldEQ(FieldOutcome, v))
 }
 
+// BodyHash applies equality check predicate on the "body_hash" field. It's identical to BodyHashEQ.
+func BodyHash(v int64) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEQ(FieldBodyHash, v))
+}
+
 // TaskID applies equality check predicate on the "task_id" field. It's identical to TaskIDEQ.
 func TaskID(v uuid.UUID) predicate.TaskMessage {
 	return predicate.TaskMessage(sql.FieldEQ(FieldTaskID, v))
@@ -93,6 +98,31 @@ func Detail(v string) predicate.TaskMessage {
 // Body applies equality check predicate on the "body" field. It's identical to BodyEQ.
 func Body(v string) predicate.TaskMessage {
 	return predicate.TaskMessage(sql.FieldEQ(FieldBody, v))
+}
+
+// Headers applies equality check predicate on the "headers" field. It's identical to HeadersEQ.
+func Headers(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEQ(FieldHeaders, v))
+}
+
+// DeadLetterError applies equality check predicate on the "dead_letter_error" field. It's identical to DeadLetterErrorEQ.
+func DeadLetterError(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEQ(FieldDeadLetterError, v))
+}
+
+// RedrivenDate applies equality check predicate on the "redriven_date" field. It's identical to RedrivenDateEQ.
+func RedrivenDate(v time.Time) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEQ(FieldRedrivenDate, v))
+}
+
+// RedrivenBy applies equality check predicate on the "redriven_by" field. It's identical to RedrivenByEQ.
+func RedrivenBy(v uuid.UUID) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEQ(FieldRedrivenBy, v))
+}
+
+// RedrivenReason applies equality check predicate on the "redriven_reason" field. It's identical to RedrivenReasonEQ.
+func RedrivenReason(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEQ(FieldRedrivenReason, v))
 }
 
 // SourceEQ applies the EQ predicate on the "source" field.
@@ -328,6 +358,46 @@ func OutcomeEqualFold(v string) predicate.TaskMessage {
 // OutcomeContainsFold applies the ContainsFold predicate on the "outcome" field.
 func OutcomeContainsFold(v string) predicate.TaskMessage {
 	return predicate.TaskMessage(sql.FieldContainsFold(FieldOutcome, v))
+}
+
+// BodyHashEQ applies the EQ predicate on the "body_hash" field.
+func BodyHashEQ(v int64) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEQ(FieldBodyHash, v))
+}
+
+// BodyHashNEQ applies the NEQ predicate on the "body_hash" field.
+func BodyHashNEQ(v int64) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNEQ(FieldBodyHash, v))
+}
+
+// BodyHashIn applies the In predicate on the "body_hash" field.
+func BodyHashIn(vs ...int64) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldIn(FieldBodyHash, vs...))
+}
+
+// BodyHashNotIn applies the NotIn predicate on the "body_hash" field.
+func BodyHashNotIn(vs ...int64) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNotIn(FieldBodyHash, vs...))
+}
+
+// BodyHashGT applies the GT predicate on the "body_hash" field.
+func BodyHashGT(v int64) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldGT(FieldBodyHash, v))
+}
+
+// BodyHashGTE applies the GTE predicate on the "body_hash" field.
+func BodyHashGTE(v int64) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldGTE(FieldBodyHash, v))
+}
+
+// BodyHashLT applies the LT predicate on the "body_hash" field.
+func BodyHashLT(v int64) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldLT(FieldBodyHash, v))
+}
+
+// BodyHashLTE applies the LTE predicate on the "body_hash" field.
+func BodyHashLTE(v int64) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldLTE(FieldBodyHash, v))
 }
 
 // TaskIDEQ applies the EQ predicate on the "task_id" field.
@@ -603,6 +673,331 @@ func BodyEqualFold(v string) predicate.TaskMessage {
 // BodyContainsFold applies the ContainsFold predicate on the "body" field.
 func BodyContainsFold(v string) predicate.TaskMessage {
 	return predicate.TaskMessage(sql.FieldContainsFold(FieldBody, v))
+}
+
+// HeadersEQ applies the EQ predicate on the "headers" field.
+func HeadersEQ(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEQ(FieldHeaders, v))
+}
+
+// HeadersNEQ applies the NEQ predicate on the "headers" field.
+func HeadersNEQ(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNEQ(FieldHeaders, v))
+}
+
+// HeadersIn applies the In predicate on the "headers" field.
+func HeadersIn(vs ...string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldIn(FieldHeaders, vs...))
+}
+
+// HeadersNotIn applies the NotIn predicate on the "headers" field.
+func HeadersNotIn(vs ...string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNotIn(FieldHeaders, vs...))
+}
+
+// HeadersGT applies the GT predicate on the "headers" field.
+func HeadersGT(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldGT(FieldHeaders, v))
+}
+
+// HeadersGTE applies the GTE predicate on the "headers" field.
+func HeadersGTE(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldGTE(FieldHeaders, v))
+}
+
+// HeadersLT applies the LT predicate on the "headers" field.
+func HeadersLT(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldLT(FieldHeaders, v))
+}
+
+// HeadersLTE applies the LTE predicate on the "headers" field.
+func HeadersLTE(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldLTE(FieldHeaders, v))
+}
+
+// HeadersContains applies the Contains predicate on the "headers" field.
+func HeadersContains(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldContains(FieldHeaders, v))
+}
+
+// HeadersHasPrefix applies the HasPrefix predicate on the "headers" field.
+func HeadersHasPrefix(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldHasPrefix(FieldHeaders, v))
+}
+
+// HeadersHasSuffix applies the HasSuffix predicate on the "headers" field.
+func HeadersHasSuffix(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldHasSuffix(FieldHeaders, v))
+}
+
+// HeadersIsNil applies the IsNil predicate on the "headers" field.
+func HeadersIsNil() predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldIsNull(FieldHeaders))
+}
+
+// HeadersNotNil applies the NotNil predicate on the "headers" field.
+func HeadersNotNil() predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNotNull(FieldHeaders))
+}
+
+// HeadersEqualFold applies the EqualFold predicate on the "headers" field.
+func HeadersEqualFold(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEqualFold(FieldHeaders, v))
+}
+
+// HeadersContainsFold applies the ContainsFold predicate on the "headers" field.
+func HeadersContainsFold(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldContainsFold(FieldHeaders, v))
+}
+
+// DeadLetterErrorEQ applies the EQ predicate on the "dead_letter_error" field.
+func DeadLetterErrorEQ(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEQ(FieldDeadLetterError, v))
+}
+
+// DeadLetterErrorNEQ applies the NEQ predicate on the "dead_letter_error" field.
+func DeadLetterErrorNEQ(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNEQ(FieldDeadLetterError, v))
+}
+
+// DeadLetterErrorIn applies the In predicate on the "dead_letter_error" field.
+func DeadLetterErrorIn(vs ...string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldIn(FieldDeadLetterError, vs...))
+}
+
+// DeadLetterErrorNotIn applies the NotIn predicate on the "dead_letter_error" field.
+func DeadLetterErrorNotIn(vs ...string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNotIn(FieldDeadLetterError, vs...))
+}
+
+// DeadLetterErrorGT applies the GT predicate on the "dead_letter_error" field.
+func DeadLetterErrorGT(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldGT(FieldDeadLetterError, v))
+}
+
+// DeadLetterErrorGTE applies the GTE predicate on the "dead_letter_error" field.
+func DeadLetterErrorGTE(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldGTE(FieldDeadLetterError, v))
+}
+
+// DeadLetterErrorLT applies the LT predicate on the "dead_letter_error" field.
+func DeadLetterErrorLT(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldLT(FieldDeadLetterError, v))
+}
+
+// DeadLetterErrorLTE applies the LTE predicate on the "dead_letter_error" field.
+func DeadLetterErrorLTE(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldLTE(FieldDeadLetterError, v))
+}
+
+// DeadLetterErrorContains applies the Contains predicate on the "dead_letter_error" field.
+func DeadLetterErrorContains(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldContains(FieldDeadLetterError, v))
+}
+
+// DeadLetterErrorHasPrefix applies the HasPrefix predicate on the "dead_letter_error" field.
+func DeadLetterErrorHasPrefix(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldHasPrefix(FieldDeadLetterError, v))
+}
+
+// DeadLetterErrorHasSuffix applies the HasSuffix predicate on the "dead_letter_error" field.
+func DeadLetterErrorHasSuffix(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldHasSuffix(FieldDeadLetterError, v))
+}
+
+// DeadLetterErrorIsNil applies the IsNil predicate on the "dead_letter_error" field.
+func DeadLetterErrorIsNil() predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldIsNull(FieldDeadLetterError))
+}
+
+// DeadLetterErrorNotNil applies the NotNil predicate on the "dead_letter_error" field.
+func DeadLetterErrorNotNil() predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNotNull(FieldDeadLetterError))
+}
+
+// DeadLetterErrorEqualFold applies the EqualFold predicate on the "dead_letter_error" field.
+func DeadLetterErrorEqualFold(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEqualFold(FieldDeadLetterError, v))
+}
+
+// DeadLetterErrorContainsFold applies the ContainsFold predicate on the "dead_letter_error" field.
+func DeadLetterErrorContainsFold(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldContainsFold(FieldDeadLetterError, v))
+}
+
+// RedrivenDateEQ applies the EQ predicate on the "redriven_date" field.
+func RedrivenDateEQ(v time.Time) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEQ(FieldRedrivenDate, v))
+}
+
+// RedrivenDateNEQ applies the NEQ predicate on the "redriven_date" field.
+func RedrivenDateNEQ(v time.Time) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNEQ(FieldRedrivenDate, v))
+}
+
+// RedrivenDateIn applies the In predicate on the "redriven_date" field.
+func RedrivenDateIn(vs ...time.Time) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldIn(FieldRedrivenDate, vs...))
+}
+
+// RedrivenDateNotIn applies the NotIn predicate on the "redriven_date" field.
+func RedrivenDateNotIn(vs ...time.Time) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNotIn(FieldRedrivenDate, vs...))
+}
+
+// RedrivenDateGT applies the GT predicate on the "redriven_date" field.
+func RedrivenDateGT(v time.Time) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldGT(FieldRedrivenDate, v))
+}
+
+// RedrivenDateGTE applies the GTE predicate on the "redriven_date" field.
+func RedrivenDateGTE(v time.Time) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldGTE(FieldRedrivenDate, v))
+}
+
+// RedrivenDateLT applies the LT predicate on the "redriven_date" field.
+func RedrivenDateLT(v time.Time) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldLT(FieldRedrivenDate, v))
+}
+
+// RedrivenDateLTE applies the LTE predicate on the "redriven_date" field.
+func RedrivenDateLTE(v time.Time) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldLTE(FieldRedrivenDate, v))
+}
+
+// RedrivenDateIsNil applies the IsNil predicate on the "redriven_date" field.
+func RedrivenDateIsNil() predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldIsNull(FieldRedrivenDate))
+}
+
+// RedrivenDateNotNil applies the NotNil predicate on the "redriven_date" field.
+func RedrivenDateNotNil() predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNotNull(FieldRedrivenDate))
+}
+
+// RedrivenByEQ applies the EQ predicate on the "redriven_by" field.
+func RedrivenByEQ(v uuid.UUID) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEQ(FieldRedrivenBy, v))
+}
+
+// RedrivenByNEQ applies the NEQ predicate on the "redriven_by" field.
+func RedrivenByNEQ(v uuid.UUID) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNEQ(FieldRedrivenBy, v))
+}
+
+// RedrivenByIn applies the In predicate on the "redriven_by" field.
+func RedrivenByIn(vs ...uuid.UUID) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldIn(FieldRedrivenBy, vs...))
+}
+
+// RedrivenByNotIn applies the NotIn predicate on the "redriven_by" field.
+func RedrivenByNotIn(vs ...uuid.UUID) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNotIn(FieldRedrivenBy, vs...))
+}
+
+// RedrivenByGT applies the GT predicate on the "redriven_by" field.
+func RedrivenByGT(v uuid.UUID) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldGT(FieldRedrivenBy, v))
+}
+
+// RedrivenByGTE applies the GTE predicate on the "redriven_by" field.
+func RedrivenByGTE(v uuid.UUID) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldGTE(FieldRedrivenBy, v))
+}
+
+// RedrivenByLT applies the LT predicate on the "redriven_by" field.
+func RedrivenByLT(v uuid.UUID) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldLT(FieldRedrivenBy, v))
+}
+
+// RedrivenByLTE applies the LTE predicate on the "redriven_by" field.
+func RedrivenByLTE(v uuid.UUID) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldLTE(FieldRedrivenBy, v))
+}
+
+// RedrivenByIsNil applies the IsNil predicate on the "redriven_by" field.
+func RedrivenByIsNil() predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldIsNull(FieldRedrivenBy))
+}
+
+// RedrivenByNotNil applies the NotNil predicate on the "redriven_by" field.
+func RedrivenByNotNil() predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNotNull(FieldRedrivenBy))
+}
+
+// RedrivenReasonEQ applies the EQ predicate on the "redriven_reason" field.
+func RedrivenReasonEQ(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEQ(FieldRedrivenReason, v))
+}
+
+// RedrivenReasonNEQ applies the NEQ predicate on the "redriven_reason" field.
+func RedrivenReasonNEQ(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNEQ(FieldRedrivenReason, v))
+}
+
+// RedrivenReasonIn applies the In predicate on the "redriven_reason" field.
+func RedrivenReasonIn(vs ...string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldIn(FieldRedrivenReason, vs...))
+}
+
+// RedrivenReasonNotIn applies the NotIn predicate on the "redriven_reason" field.
+func RedrivenReasonNotIn(vs ...string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNotIn(FieldRedrivenReason, vs...))
+}
+
+// RedrivenReasonGT applies the GT predicate on the "redriven_reason" field.
+func RedrivenReasonGT(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldGT(FieldRedrivenReason, v))
+}
+
+// RedrivenReasonGTE applies the GTE predicate on the "redriven_reason" field.
+func RedrivenReasonGTE(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldGTE(FieldRedrivenReason, v))
+}
+
+// RedrivenReasonLT applies the LT predicate on the "redriven_reason" field.
+func RedrivenReasonLT(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldLT(FieldRedrivenReason, v))
+}
+
+// RedrivenReasonLTE applies the LTE predicate on the "redriven_reason" field.
+func RedrivenReasonLTE(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldLTE(FieldRedrivenReason, v))
+}
+
+// RedrivenReasonContains applies the Contains predicate on the "redriven_reason" field.
+func RedrivenReasonContains(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldContains(FieldRedrivenReason, v))
+}
+
+// RedrivenReasonHasPrefix applies the HasPrefix predicate on the "redriven_reason" field.
+func RedrivenReasonHasPrefix(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldHasPrefix(FieldRedrivenReason, v))
+}
+
+// RedrivenReasonHasSuffix applies the HasSuffix predicate on the "redriven_reason" field.
+func RedrivenReasonHasSuffix(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldHasSuffix(FieldRedrivenReason, v))
+}
+
+// RedrivenReasonIsNil applies the IsNil predicate on the "redriven_reason" field.
+func RedrivenReasonIsNil() predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldIsNull(FieldRedrivenReason))
+}
+
+// RedrivenReasonNotNil applies the NotNil predicate on the "redriven_reason" field.
+func RedrivenReasonNotNil() predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldNotNull(FieldRedrivenReason))
+}
+
+// RedrivenReasonEqualFold applies the EqualFold predicate on the "redriven_reason" field.
+func RedrivenReasonEqualFold(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldEqualFold(FieldRedrivenReason, v))
+}
+
+// RedrivenReasonContainsFold applies the ContainsFold predicate on the "redriven_reason" field.
+func RedrivenReasonContainsFold(v string) predicate.TaskMessage {
+	return predicate.TaskMessage(sql.FieldContainsFold(FieldRedrivenReason, v))
 }
 
 // And groups predicates with the AND operator between them.

@@ -25,8 +25,8 @@ const (
 	FieldQueues = "queues"
 	// FieldSlots holds the string denoting the slots field in the database.
 	FieldSlots = "slots"
-	// FieldBusy holds the string denoting the busy field in the database.
-	FieldBusy = "busy"
+	// FieldMaxAttempts holds the string denoting the max_attempts field in the database.
+	FieldMaxAttempts = "max_attempts"
 	// FieldDraining holds the string denoting the draining field in the database.
 	FieldDraining = "draining"
 	// FieldSafeMode holds the string denoting the safe_mode field in the database.
@@ -55,7 +55,7 @@ var Columns = []string{
 	FieldKinds,
 	FieldQueues,
 	FieldSlots,
-	FieldBusy,
+	FieldMaxAttempts,
 	FieldDraining,
 	FieldSafeMode,
 	FieldEndedDate,
@@ -76,8 +76,8 @@ func ValidColumn(column string) bool {
 }
 
 var (
-	// DefaultBusy holds the default value on creation for the "busy" field.
-	DefaultBusy int
+	// DefaultMaxAttempts holds the default value on creation for the "max_attempts" field.
+	DefaultMaxAttempts int
 	// DefaultDraining holds the default value on creation for the "draining" field.
 	DefaultDraining bool
 	// DefaultSafeMode holds the default value on creation for the "safe_mode" field.
@@ -117,9 +117,9 @@ func BySlots(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldSlots, opts...).ToFunc()
 }
 
-// ByBusy orders the results by the busy field.
-func ByBusy(opts ...sql.OrderTermOption) OrderOption {
-	return sql.OrderByField(FieldBusy, opts...).ToFunc()
+// ByMaxAttempts orders the results by the max_attempts field.
+func ByMaxAttempts(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldMaxAttempts, opts...).ToFunc()
 }
 
 // ByDraining orders the results by the draining field.

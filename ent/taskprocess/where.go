@@ -89,9 +89,9 @@ func Slots(v int) predicate.TaskProcess {
 	return predicate.TaskProcess(sql.FieldEQ(FieldSlots, v))
 }
 
-// Busy applies equality check predicate on the "busy" field. It's identical to BusyEQ.
-func Busy(v int) predicate.TaskProcess {
-	return predicate.TaskProcess(sql.FieldEQ(FieldBusy, v))
+// MaxAttempts applies equality check predicate on the "max_attempts" field. It's identical to MaxAttemptsEQ.
+func MaxAttempts(v int) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldEQ(FieldMaxAttempts, v))
 }
 
 // Draining applies equality check predicate on the "draining" field. It's identical to DrainingEQ.
@@ -354,44 +354,44 @@ func SlotsLTE(v int) predicate.TaskProcess {
 	return predicate.TaskProcess(sql.FieldLTE(FieldSlots, v))
 }
 
-// BusyEQ applies the EQ predicate on the "busy" field.
-func BusyEQ(v int) predicate.TaskProcess {
-	return predicate.TaskProcess(sql.FieldEQ(FieldBusy, v))
+// MaxAttemptsEQ applies the EQ predicate on the "max_attempts" field.
+func MaxAttemptsEQ(v int) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldEQ(FieldMaxAttempts, v))
 }
 
-// BusyNEQ applies the NEQ predicate on the "busy" field.
-func BusyNEQ(v int) predicate.TaskProcess {
-	return predicate.TaskProcess(sql.FieldNEQ(FieldBusy, v))
+// MaxAttemptsNEQ applies the NEQ predicate on the "max_attempts" field.
+func MaxAttemptsNEQ(v int) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldNEQ(FieldMaxAttempts, v))
 }
 
-// BusyIn applies the In predicate on the "busy" field.
-func BusyIn(vs ...int) predicate.TaskProcess {
-	return predicate.TaskProcess(sql.FieldIn(FieldBusy, vs...))
+// MaxAttemptsIn applies the In predicate on the "max_attempts" field.
+func MaxAttemptsIn(vs ...int) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldIn(FieldMaxAttempts, vs...))
 }
 
-// BusyNotIn applies the NotIn predicate on the "busy" field.
-func BusyNotIn(vs ...int) predicate.TaskProcess {
-	return predicate.TaskProcess(sql.FieldNotIn(FieldBusy, vs...))
+// MaxAttemptsNotIn applies the NotIn predicate on the "max_attempts" field.
+func MaxAttemptsNotIn(vs ...int) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldNotIn(FieldMaxAttempts, vs...))
 }
 
-// BusyGT applies the GT predicate on the "busy" field.
-func BusyGT(v int) predicate.TaskProcess {
-	return predicate.TaskProcess(sql.FieldGT(FieldBusy, v))
+// MaxAttemptsGT applies the GT predicate on the "max_attempts" field.
+func MaxAttemptsGT(v int) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldGT(FieldMaxAttempts, v))
 }
 
-// BusyGTE applies the GTE predicate on the "busy" field.
-func BusyGTE(v int) predicate.TaskProcess {
-	return predicate.TaskProcess(sql.FieldGTE(FieldBusy, v))
+// MaxAttemptsGTE applies the GTE predicate on the "max_attempts" field.
+func MaxAttemptsGTE(v int) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldGTE(FieldMaxAttempts, v))
 }
 
-// BusyLT applies the LT predicate on the "busy" field.
-func BusyLT(v int) predicate.TaskProcess {
-	return predicate.TaskProcess(sql.FieldLT(FieldBusy, v))
+// MaxAttemptsLT applies the LT predicate on the "max_attempts" field.
+func MaxAttemptsLT(v int) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldLT(FieldMaxAttempts, v))
 }
 
-// BusyLTE applies the LTE predicate on the "busy" field.
-func BusyLTE(v int) predicate.TaskProcess {
-	return predicate.TaskProcess(sql.FieldLTE(FieldBusy, v))
+// MaxAttemptsLTE applies the LTE predicate on the "max_attempts" field.
+func MaxAttemptsLTE(v int) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldLTE(FieldMaxAttempts, v))
 }
 
 // DrainingEQ applies the EQ predicate on the "draining" field.

@@ -1,5 +1,5 @@
 // Package targets defines the people of a bulk action: a list of ids, a query, or
-// nobody (SSP-6). The executors share it, as the executors of an application would.
+// nobody. The executors share it, as the executors of an application would.
 //
 // The types are part of stored specs. They are here, and not in the domain that they
 // query, so that programs that submit tasks can use them.

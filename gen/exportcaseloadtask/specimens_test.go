@@ -16,9 +16,9 @@ import (
 func TestSpecimens(t *testing.T) {
 	t.Parallel()
 	tasktest.CheckSpecimens(t, Kind, []tasktest.Specimen{
-		{Part: "spec", Revision: 1, JSON: `{"format":"csv","targets":{"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"]}}`},
-		{Part: "spec", Revision: 1, JSON: `{"format":"csv","targets":{"none":true,"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"query":{"alert":"0190b3a1-7c3e-7000-8000-000000000001","coach":"text","everyone":true,"max":0,"name":"text","program":"text","status":"active"}}}`},
-		{Part: "spec", Revision: 1, JSON: `{"format":"csv","targets":{"none":true,"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000001"],"query":null}}`},
+		{Part: "spec", Revision: 1, JSON: `{"format":"csv","targets":{"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000002"]}}`},
+		{Part: "spec", Revision: 1, JSON: `{"format":"csv","targets":{"none":true,"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000002"],"query":{"alert":"0190b3a1-7c3e-7000-8000-000000000001","coach":"text","everyone":true,"max":0,"name":"text","program":"text","status":"active"}}}`},
+		{Part: "spec", Revision: 1, JSON: `{"format":"csv","targets":{"none":true,"people":["0190b3a1-7c3e-7000-8000-000000000001","0190b3a1-7c3e-7000-8000-000000000002"],"query":null}}`},
 		{Part: "state", Revision: 1, JSON: `{}`},
 		{Part: "state", Revision: 1, JSON: `{"cursor":{"after":"0190b3a1-7c3e-7000-8000-000000000001","bounded":true,"last":"0190b3a1-7c3e-7000-8000-000000000001","total":1},"first":"0190b3a1-7c3e-7000-8000-000000000001","parts":1,"rows":1}`},
 		{Part: "result", Revision: 1, JSON: `{}`},

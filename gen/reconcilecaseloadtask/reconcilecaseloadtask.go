@@ -28,8 +28,7 @@ func _() {
 	taskkind.RunGoGenerate_typeHasChanged[reconcile.Spec](struct {
 		Upload uuid.UUID `json:"upload"`
 	}{})
-	taskkind.RunGoGenerate_typeHasChanged[reconcile.State](struct {
-	}{})
+	taskkind.RunGoGenerate_typeHasChanged[reconcile.State](struct{}{})
 	taskkind.RunGoGenerate_typeHasChanged[reconcile.Result](struct {
 		Loaded      int `json:"loaded"`
 		Unchanged   int `json:"unchanged"`

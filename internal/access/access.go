@@ -1,4 +1,4 @@
-// Package access lends package taskops what package taskkit does not export. Package
+// Package access lends packages taskops and intake what package taskkit does not export. Package
 // taskkit sets the variables; an argument of type any has a type of package taskkit.
 package access
 
@@ -26,6 +26,7 @@ type Submission struct {
 	Queue               string
 	Priority            int
 	Schema              string
+	Options             store.ScheduleOptions
 }
 
 // Task is the task that a schedule of a kind submits.
@@ -47,6 +48,8 @@ var (
 	FilterOf func(filter any) (store.Filter, error)
 	// SubmissionOf returns what a []taskkit.SubmitOption sets that a schedule can have.
 	SubmissionOf func(options any) (Submission, error)
+	// ReferenceOf returns the reference of a []taskkit.SubmitOption, or "".
+	ReferenceOf func(options any) string
 	// TaskOf returns the task of a *taskkit.Kind, a spec of its type and a
 	// []taskkit.SubmitOption.
 	TaskOf func(kind, spec, options any) (Task, error)

@@ -25,6 +25,8 @@ type Classification struct {
 	// OfItem: a value or a row was refused, so the same batch without the item that
 	// caused it may succeed. The class is permanent.
 	OfItem bool
+	// Outage: the error may be a fault of the database as a whole. It then counts as that, whatever the class is.
+	Outage Outage
 }
 
 // Classify classifies an error that a batch returned under ctx. The order is: a
@@ -35,6 +37,9 @@ type Classification struct {
 func Classify(ctx context.Context, err error) Classification {
 	c := classify(ctx, err)
 	c.Detail = Detail(err)
+	if ctx.Err() == nil {
+		c.Outage = OutageOf(err)
+	}
 	return c
 }
 

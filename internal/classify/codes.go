@@ -30,6 +30,8 @@ const (
 	lostConnection                           // the session has ended or cannot be started
 	refusedLogin                             // the role, its password or the database does not exist or is not accepted
 	data                                     // a value or a row was refused, not the statement: with other data it may succeed
+	unserviceable                            // the database takes no writes or no connections: mostly no statement's own fault
+	preparedStatement                        // a prepared statement is on another session, as through a pooler
 )
 
 // meaning is an entry of the tables of codes.
@@ -48,10 +50,10 @@ var sqlStates = map[string]meaning{
 	"23":    {lifecycle.Permanent, data},           // integrity constraint violation
 	"23505": {lifecycle.Permanent, data | uniqueViolation},
 	"25001": {lifecycle.Permanent, 0},                  // active SQL transaction: VACUUM within one
-	"25006": {lifecycle.Transient, 0},                  // read-only transaction: a standby that is about to be promoted
+	"25006": {lifecycle.Transient, unserviceable},      // read-only transaction: a standby that is about to be promoted
 	"25P02": {lifecycle.Permanent, abortedTransaction}, // in failed SQL transaction
 	"25P03": {lifecycle.Transient, lostConnection},     // idle in transaction session timeout
-	"26000": {lifecycle.Transient, 0},                  // a prepared statement that does not exist
+	"26000": {lifecycle.Transient, preparedStatement},  // a prepared statement that does not exist
 	"28":    {lifecycle.Transient, refusedLogin},       // invalid authorization: a password may be about to change
 	"3B":    {lifecycle.Permanent, 0},                  // savepoint exception
 	"3D":    {lifecycle.Transient, refusedLogin},       // invalid catalog name: no such database
@@ -61,21 +63,22 @@ var sqlStates = map[string]meaning{
 	"42":    {lifecycle.Refused, 0},                    // syntax error, access rule violation, undefined object
 	"42703": {lifecycle.Refused, undefinedColumn},
 	"42P01": {lifecycle.Refused, undefinedTable},
-	"42P05": {lifecycle.Transient, 0},              // a prepared statement that exists
-	"42P06": {lifecycle.Refused, alreadyExists},    // duplicate schema
-	"42P07": {lifecycle.Refused, alreadyExists},    // duplicate table
-	"42710": {lifecycle.Refused, alreadyExists},    // duplicate object
-	"44":    {lifecycle.Permanent, data},           // WITH CHECK OPTION of a view refused the row
-	"53":    {lifecycle.Transient, 0},              // insufficient resources
-	"54":    {lifecycle.Permanent, limitExceeded},  // program limit exceeded
-	"55P03": {lifecycle.Transient, busy},           // lock not available
-	"57014": {lifecycle.Transient, 0},              // query cancelled, by statement_timeout too
-	"57P01": {lifecycle.Transient, lostConnection}, // admin shutdown
-	"57P02": {lifecycle.Transient, lostConnection}, // crash shutdown
-	"57P03": {lifecycle.Transient, lostConnection}, // cannot connect now
-	"57P05": {lifecycle.Transient, lostConnection}, // idle session timeout
-	"58":    {lifecycle.Transient, 0},              // system error
-	"P0001": {lifecycle.Permanent, data},           // RAISE: a rule of the user's, as in a trigger
+	"42P05": {lifecycle.Transient, preparedStatement},              // a prepared statement that exists
+	"42P06": {lifecycle.Refused, alreadyExists},                    // duplicate schema
+	"42P07": {lifecycle.Refused, alreadyExists},                    // duplicate table
+	"42710": {lifecycle.Refused, alreadyExists},                    // duplicate object
+	"44":    {lifecycle.Permanent, data},                           // WITH CHECK OPTION of a view refused the row
+	"53":    {lifecycle.Transient, unserviceable},                  // insufficient resources: disk full, too many connections
+	"53400": {lifecycle.Transient, 0},                              // a limit of the configuration, such as temp_file_limit
+	"54":    {lifecycle.Permanent, limitExceeded},                  // program limit exceeded
+	"55P03": {lifecycle.Transient, busy},                           // lock not available
+	"57014": {lifecycle.Transient, 0},                              // query cancelled, by statement_timeout too
+	"57P01": {lifecycle.Transient, lostConnection | unserviceable}, // admin shutdown
+	"57P02": {lifecycle.Transient, lostConnection | unserviceable}, // crash shutdown
+	"57P03": {lifecycle.Transient, lostConnection | unserviceable}, // cannot connect now
+	"57P05": {lifecycle.Transient, lostConnection},                 // idle session timeout
+	"58":    {lifecycle.Transient, unserviceable},                  // system error
+	"P0001": {lifecycle.Permanent, data},                           // RAISE: a rule of the user's, as in a trigger
 }
 
 // replannedStatement is the routine of the server that reports 0A000 after another session's
@@ -91,11 +94,11 @@ var sqliteResults = map[int]meaning{
 	5:    {lifecycle.Transient, busy},                   // BUSY
 	6:    {lifecycle.Transient, busy},                   // LOCKED
 	7:    {lifecycle.Transient, 0},                      // NOMEM
-	8:    {lifecycle.Transient, 0},                      // READONLY
+	8:    {lifecycle.Transient, unserviceable},          // READONLY
 	9:    {lifecycle.Transient, 0},                      // INTERRUPT
-	10:   {lifecycle.Transient, 0},                      // IOERR
-	13:   {lifecycle.Transient, 0},                      // FULL
-	14:   {lifecycle.Transient, 0},                      // CANTOPEN
+	10:   {lifecycle.Transient, unserviceable},          // IOERR
+	13:   {lifecycle.Transient, unserviceable},          // FULL
+	14:   {lifecycle.Transient, unserviceable},          // CANTOPEN
 	18:   {lifecycle.Permanent, limitExceeded},          // TOOBIG
 	19:   {lifecycle.Permanent, data},                   // CONSTRAINT
 	20:   {lifecycle.Permanent, data},                   // MISMATCH
@@ -149,6 +152,18 @@ func Busy(err error) bool { return is(err, busy) }
 // AbortedTransaction reports whether a statement was refused because an earlier
 // one of its transaction had failed. The earlier error is the one to report.
 func AbortedTransaction(err error) bool { return is(err, abortedTransaction) }
+
+// LacksRight reports whether PostgreSQL refused a statement to a role that lacks a right.
+func LacksRight(err error) bool {
+	var state interface{ SQLState() string }
+	return errors.As(err, &state) && state.SQLState() == "42501"
+}
+
+// OfSQLite reports whether err is an error of SQLite.
+func OfSQLite(err error) bool {
+	_, ok := sqliteMeaning(err)
+	return ok
+}
 
 // LimitExceeded reports whether a statement was larger than the database allows:
 // too many parameters, usually.

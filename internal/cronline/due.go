@@ -67,25 +67,30 @@ type Due struct {
 
 // Due returns the fires that are due at now for a schedule whose next wall time is next.
 // It has at most limit fires; the others remain due.
-func (c Clock) Due(next, now time.Time, m Misfire, limit int) (d Due) {
+func (c Clock) Due(next, now time.Time, m Misfire, limit int) Due {
+	return c.DueUntil(next, now, now, m, limit)
+}
+
+// DueUntil is Due without the fires after a time, which is not after now.
+func (c Clock) DueUntil(next, until, now time.Time, m Misfire, limit int) (d Due) {
 	at, _ := Instant(next, c.Zone)
 	f, ok := Fire{next, at}, true
 	late := func(f Fire) bool { return now.Sub(f.At) > Grace }
-	if late(f) && !f.At.After(now) {
+	if late(f) && !f.At.After(until) {
 		missed := [2]Fire{f, f}
 		if m == RunAll {
-			for n := 0; ok && late(f) && n < limit; n++ {
+			for n := 0; ok && late(f) && !f.At.After(until) && n < limit; n++ {
 				d.Fires = append(d.Fires, f)
 				missed[1] = f
 				f, ok = c.After(f.Wall)
 			}
 		} else {
-			missed[1] = c.latest(f, now.Add(-Grace-1))
+			missed[1] = c.latest(f, earlier(until, now.Add(-Grace-1)))
 			f, ok = c.After(missed[1].Wall)
 		}
 		d.Missed = &missed
 	}
-	for ok && !f.At.After(now) && len(d.Fires) < limit && !late(f) {
+	for ok && !f.At.After(until) && len(d.Fires) < limit && !late(f) {
 		d.Fires = append(d.Fires, f)
 		f, ok = c.After(f.Wall)
 	}
@@ -94,6 +99,13 @@ func (c Clock) Due(next, now time.Time, m Misfire, limit int) (d Due) {
 	}
 	d.Next, d.Ended = f, !ok
 	return d
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // latest returns the last fire at or after from that is not after until. It searches from

@@ -31,6 +31,7 @@ type claimer struct {
 	pool    *pool
 	flusher *flusher
 	wakeups *wakeups
+	outage  *outage
 	events  *observe.Observer
 
 	size        *session.Sizer // of one claim
@@ -42,9 +43,9 @@ type claimer struct {
 	claims    int // so far
 }
 
-func newClaimer(s store.Runtime, c Config, claim store.Claim, p *pool, f *flusher, w *wakeups, o *observe.Observer) *claimer {
+func newClaimer(s store.Runtime, c Config, claim store.Claim, p *pool, f *flusher, w *wakeups, u *outage, o *observe.Observer) *claimer {
 	return &claimer{
-		store: s, config: c, claim: claim, pool: p, flusher: f, wakeups: w, events: o,
+		store: s, config: c, claim: claim, pool: p, flusher: f, wakeups: w, outage: u, events: o,
 		size: session.NewStatementSizer(prefetchMax, s.Dialect()), lost: newLostClaims(c),
 	}
 }
@@ -80,6 +81,7 @@ func (c *claimer) run(ctx context.Context) {
 		if most := c.config.ClaimMax; most > 0 {
 			room = min(room, most)
 		}
+		room = c.outage.room(room)
 		if room <= 0 {
 			c.moreWaiting = true // a freed slot wakes the claimer
 			wait(c.saturated(ctx))
@@ -97,6 +99,7 @@ func (c *claimer) run(ctx context.Context) {
 			continue
 		}
 		failures = 0
+		c.outage.claimed(len(found.Tasks))
 		full := len(found.Tasks) >= room
 		c.moreWaiting = full
 		next := c.pollInterval()

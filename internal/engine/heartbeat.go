@@ -81,7 +81,7 @@ func (h *heartbeat) run(ctx context.Context) error {
 		}
 		sent := time.Now()
 		cctx, cancel := context.WithTimeout(ctx, max(min(h.deadline.left(), h.call), 0))
-		err := h.store.Heartbeat(cctx, h.process, h.pool.running(), h.pool.IsDraining())
+		err := h.store.Heartbeat(cctx, h.process, h.pool.IsDraining())
 		cancel()
 		switch {
 		case err == nil:

@@ -32,6 +32,8 @@ func (l *listener) run(ctx context.Context) {
 		missing  bool // it was reported that the worker has no presence
 		listened bool
 		failures int // attempts to listen that did not come to it, since one that did
+		refused  int // how often listening has ended since it lasted, because it is not possible from here
+		since    time.Time
 	)
 	present := func(err error) {
 		if err != nil && !missing {
@@ -41,7 +43,7 @@ func (l *listener) run(ctx context.Context) {
 	}
 	w := store.Watcher{
 		Ready: func() {
-			failures, listened = 0, true
+			failures, listened, since = 0, true, time.Now()
 			l.wakeups.setListening(true)
 			l.events.Report(taskevent.WorkerListening{Worker: l.process})
 		},
@@ -65,7 +67,11 @@ func (l *listener) run(ctx context.Context) {
 		retry := listenAgain(failures)
 		switch {
 		case errors.Is(err, store.ErrNoWatch) && (failures == 0 || !listened):
-			retry = 5 * time.Minute
+			if failures == 0 && time.Since(since) > listenLasts {
+				refused = 0
+			}
+			retry = listenRefused(listened, refused)
+			refused++
 			present(err)
 		case errors.Is(err, store.ErrDead):
 			retry = time.Second // the heartbeat learns that too, and ends the registration
@@ -93,4 +99,17 @@ func listenAgain(failures int) time.Duration {
 		return 200 * time.Millisecond
 	}
 	return min(time.Duration(failures-soonest)*time.Second, 30*time.Second)
+}
+
+// listenLasts is how long a worker has listened when what ends it is not the reason that ended it before.
+const listenLasts = time.Minute
+
+// listenRefused returns how long to wait after listening was found to be impossible from here. If it was possible before, that may pass, as a
+// pool that has no connection to spare for a while; the more often it ends so, the less it is worth.
+func listenRefused(listened bool, times int) time.Duration {
+	const rarely = 5 * time.Minute
+	if !listened {
+		return rarely
+	}
+	return min(time.Second<<min(times, 10), rarely)
 }

@@ -26,6 +26,7 @@ type pool struct {
 	claim   store.Claim // of this worker, to ask whether tasks wait
 	store   store.Runtime
 	wakeups *wakeups
+	outage  *outage
 	deps    *session.Deps
 
 	// ctx is the context of all sessions, set by start.
@@ -51,16 +52,16 @@ type pool struct {
 	buffered map[uuid.UUID]uuid.UUID // tasks that wait for a slot, and their owners
 }
 
-func newPool(s store.Runtime, kinds map[string]*session.Kind, c Config, claim store.Claim, w *wakeups, d *session.Deps) *pool {
+func newPool(s store.Runtime, kinds map[string]*session.Kind, c Config, claim store.Claim, w *wakeups, o *outage, d *session.Deps) *pool {
 	p := &pool{
-		kinds: kinds, config: c, claim: claim, store: s, wakeups: w,
+		kinds: kinds, config: c, claim: claim, store: s, wakeups: w, outage: o,
 		buffer:   make(chan store.ClaimedTask, prefetchMax+2*c.Slots),
 		ready:    make(chan *session.Session),
 		draining: make(chan struct{}), quarantine: make(chan struct{}, 1),
 		buffered: make(map[uuid.UUID]uuid.UUID),
 	}
 	p.share = newFairShare(p.waitingOwners)
-	d.Pool = p
+	d.Pool, d.Outage = p, o
 	p.deps = d
 	return p
 }
@@ -142,6 +143,11 @@ func (p *pool) newSession(t store.ClaimedTask) *session.Session {
 // run runs the session of a claimed task, and reports whether it has ended. A session that needs permits gets them beside the
 // slots, and continues in a slot when it has them.
 func (p *pool) run(s *session.Session, t store.ClaimedTask) (ended bool) {
+	if p.outage.lasts() && p.ctx.Err() == nil {
+		p.removeFromBuffer(t.ID)
+		s.ReleaseInPlace(session.ReasonOutage)
+		return true
+	}
 	if lifecycle.Quarantined(t.Stalled, t.Attempts) && t.Control == lifecycle.None {
 		exit := p.enterQuarantine()
 		defer exit()

@@ -51,7 +51,8 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 	parents := maintain.NewWakeQueue(taskevent.CallWakeParents, w.store.WakeParents, c.Call, wakeups.taskWaiting, events)
 	waiting := maintain.NewWakeQueue(taskevent.CallWakeWaiting, w.store.WakeWaiting, c.Call, wakeups.taskWaiting, events)
 	permits := session.NewPermitQueue(w.store, c.Call)
-	pool := newPool(w.store, w.kinds, c, claim, wakeups, &session.Deps{
+	w.outage.register(events, wakeups.taskWaiting)
+	pool := newPool(w.store, w.kinds, c, claim, wakeups, w.outage, &session.Deps{
 		Store: w.store, Config: c.Config, Process: p.ID, Writer: flusher, Deadline: deadline, Events: events,
 		Parents: parents, Waiting: waiting, Permits: permits, Throttle: session.NewThrottle(w.store, w.kinds, c.Config, events),
 	})
@@ -59,7 +60,7 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 	reaper := &reaper{store: w.store, every: c.reapEvery(), call: c.Call, wakeups: wakeups, events: events}
 	return &registration{
 		store: w.store, config: c, process: p.ID, events: events,
-		claimer: newClaimer(w.store, c, claim, pool, flusher, wakeups, events),
+		claimer: newClaimer(w.store, c, claim, pool, flusher, wakeups, w.outage, events),
 		pool:    pool, flusher: flusher,
 		heartbeat: &heartbeat{
 			store: w.store, process: p.ID, every: c.Heartbeat, call: c.Call, now: renew, deadline: deadline, pool: pool, events: events,

@@ -48,6 +48,9 @@ func (c *claimer) claimRequested(ctx context.Context) {
 	if most := c.config.ClaimMax; most > 0 {
 		claim.Limit = min(claim.Limit, most)
 	}
+	if c.outage.lasts() {
+		return
+	}
 	if claim.Limit <= 0 {
 		return // one that ends wakes the claimer
 	}

@@ -159,11 +159,11 @@ func (w *scriptWorker) RegisterWorker(ctx context.Context, p store.Process) erro
 }
 
 // Heartbeat implements [store.Workers].
-func (w *scriptWorker) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
+func (w *scriptWorker) Heartbeat(ctx context.Context, process string, draining bool) error {
 	if err := w.reach(); err != nil {
 		return err
 	}
-	return w.env.store.Heartbeat(ctx, process, busy, draining)
+	return w.env.store.Heartbeat(ctx, process, draining)
 }
 
 // Deregister implements [store.Workers].
@@ -216,6 +216,9 @@ func (w *scriptWorker) Watch(ctx context.Context, process string, to store.Watch
 func (w *scriptWorker) ReadPresence(ctx context.Context, process string) (store.PresenceReading, error) {
 	return reaching(w, func() (store.PresenceReading, error) { return w.env.store.ReadPresence(ctx, process) })
 }
+
+// Probe implements [store.Workers].
+func (w *scriptWorker) Probe(context.Context, bool) error { return w.reach() }
 
 // ReadHealth implements [store.Workers].
 func (w *scriptWorker) ReadHealth(ctx context.Context, q store.HealthQuery) (store.HealthReading, error) {

@@ -36,11 +36,11 @@ func (s *stalling) stall(ctx context.Context, method string) error {
 	return nil
 }
 
-func (s *stalling) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
+func (s *stalling) Heartbeat(ctx context.Context, process string, draining bool) error {
 	if err := s.stall(ctx, "Heartbeat"); err != nil {
 		return err
 	}
-	return s.Store.Heartbeat(ctx, process, busy, draining)
+	return s.Store.Heartbeat(ctx, process, draining)
 }
 
 func (s *stalling) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {

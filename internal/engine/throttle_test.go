@@ -433,7 +433,7 @@ func TestThrottleIndicators(t *testing.T) {
 				e.run(1, func() {
 					pass(5 * time.Minute)
 					task := e.task(id)
-					if task.Status != lifecycle.Queued || task.Attempts != 0 || task.Seq != 0 || !strings.HasPrefix(task.WaitingReason, c.want) {
+					if task.Status != lifecycle.Queued || task.Attempts != 0 || task.Seq != 0 || !strings.HasPrefix(task.WaitingReason, c.want) || strings.Contains(task.WaitingReason, "\n") {
 						t.Errorf("%s with %d attempts at checkpoint %d: %q, want %q", task.Status, task.Attempts, task.Seq, task.WaitingReason, c.want)
 					}
 					mu.Lock()

@@ -21,11 +21,12 @@ type Worker struct {
 	store  store.Runtime
 	kinds  map[string]*session.Kind
 	config Config
+	outage *outage
 }
 
 // New makes a worker. It starts nothing.
 func New(s store.Runtime, kinds map[string]*session.Kind, c Config) *Worker {
-	return &Worker{store: s, kinds: kinds, config: c}
+	return &Worker{store: s, kinds: kinds, config: c, outage: newOutage(s, c.Call)}
 }
 
 // errIdentityLost ends a registration whose process ID may not be used any more.
@@ -42,7 +43,11 @@ func (w *Worker) Run(ctx context.Context) error {
 		defer cancel()
 		w.store.Release(cctx)
 	}()
+	probes, endProbes := context.WithCancel(ctx)
+	probed := start(func() { w.outage.run(probes) })
+	defer func() { endProbes(); <-probed }()
 	events := observe.New(ctx, w.config.Log, w.config.Observe)
+	events.Covers = w.outage.covers
 	for before := ""; ; {
 		process, err := w.runRegistered(ctx, events, before)
 		before = process
@@ -61,9 +66,12 @@ func (w *Worker) runRegistered(ctx context.Context, events *observe.Observer, be
 	}
 	p := store.Process{
 		ID: newProcessID(w.config.System), Version: w.config.Version, Kinds: kinds,
-		Queues: w.config.Queues, Slots: w.config.Slots, DeadAfter: w.config.DeadAfter, SafeMode: w.config.SafeMode,
+		Queues: w.config.Queues, Slots: w.config.Slots, DeadAfter: w.config.DeadAfter, SafeMode: w.config.SafeMode, MaxAttempts: w.config.MaxAttempts,
 	}
 	former := events.As(before)
+	if w.outage.since(time.Now().Add(-w.config.DeadAfter)) {
+		w.releaseFormer(ctx, former)
+	}
 	events = events.As(p.ID)
 	sent := time.Now()
 	for n := 1; ; n++ {
@@ -80,6 +88,9 @@ func (w *Worker) runRegistered(ctx context.Context, events *observe.Observer, be
 			return p.ID, fmt.Errorf("register worker %s: %w", p.ID, err)
 		}
 		delay := w.config.Backoff.Delay(n)
+		if w.outage.lasts() {
+			delay = min(delay, probeLast)
+		}
 		events.Report(taskevent.CallFailed{Worker: p.ID, Call: taskevent.CallRegister, Try: n, RetryIn: delay, Err: err})
 		sleep(ctx, delay)
 		sent = time.Now()
@@ -90,6 +101,29 @@ func (w *Worker) runRegistered(ctx context.Context, events *observe.Observer, be
 	err = r.run(ctx)
 	events.Report(taskevent.WorkerEnded{Worker: p.ID, Err: err})
 	return p.ID, err
+}
+
+// releaseFormer releases the tasks that the worker had as the process that it was before, unless others have taken them over: it has lost
+// them because of an outage, which costs no attempt. It tries again while the outage lasts. The worker does not register before, since it
+// would then take the tasks over from a lost worker.
+func (w *Worker) releaseFormer(ctx context.Context, events *observe.Observer) {
+	if events.Worker == "" {
+		return
+	}
+	for n := 1; ; n++ {
+		lasts := w.outage.since(time.Now())
+		cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.config.Call)
+		err := w.store.Deregister(cctx, events.Worker)
+		cancel()
+		if err == nil {
+			return
+		}
+		events.Report(taskevent.CallFailed{Worker: events.Worker, Call: taskevent.CallDeregister, Try: n, Err: err})
+		if !lasts || ctx.Err() != nil {
+			return
+		}
+		sleep(ctx, min(w.config.Backoff.Delay(n), probeLast))
+	}
 }
 
 // foundAlive records, if others had declared the process dead that this worker was before, that it

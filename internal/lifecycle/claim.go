@@ -48,10 +48,6 @@ func newRank(stalled bool, priority, tries int) Rank {
 	return Rank{priority + LowestPriority*class, stalled, priority, min(tries, mostTries)}
 }
 
-// FirstTriedRank is the smallest number of a rank of tasks that have failed. Mostly a queue has
-// none, which one probe shows.
-const FirstTriedRank = 2*LowestPriority + 1
-
 // PostgresRank is the number of a row's rank in the SQL of PostgreSQL; alias is the alias of the table with a point, or "".
 // The index taskkit_claim has this expression, word for word. It is short because PostgreSQL prepares it anew for each
 // statement that inserts or changes a task.

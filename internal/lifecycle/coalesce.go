@@ -2,6 +2,8 @@ package lifecycle
 
 import (
 	"encoding/json"
+	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -58,13 +60,34 @@ func (r Row) halfDone() bool {
 // Coalesce returns the row after a submission was merged into it. submitted is
 // the row that the submission would have inserted otherwise. The task begins
 // anew, under its fence and with its checkpoint_seq, so that late writes of
-// former holders are still recognized. The earlier time wins, and a pause stays.
-func (r Row) Coalesce(submitted Row) Row {
-	if submitted.NotBefore.After(r.NotBefore) {
+// former holders are still recognized. The higher priority wins, with earlier also the earlier
+// time, and a pause stays.
+func (r Row) Coalesce(submitted Row, earlier bool) Row {
+	if earlier && submitted.NotBefore.After(r.NotBefore) {
 		submitted.NotBefore = r.NotBefore
 	}
+	submitted.Priority = min(submitted.Priority, r.Priority)
 	submitted.Control, submitted.ControlBy, submitted.ControlReason = r.Control, r.ControlBy, r.ControlReason
 	submitted.Fence, submitted.Seq = r.Fence, r.Seq
 	submitted.State = json.RawMessage("{}")
 	return submitted
+}
+
+// CodeSuperseded is the code of a task that ended because of a newer submission of its reference.
+const CodeSuperseded = "superseded"
+
+// SupersededBy describes the end of a waiting task beside the one that took a submission of their reference.
+func SupersededBy(task uuid.UUID) string {
+	return CodeSuperseded + ": task " + task.String() + " took a newer submission of the reference"
+}
+
+// SupersededByVersion describes the end of a task that was not executed, or not any more, because of a newer version.
+func SupersededByVersion(version, newest int64) string {
+	return fmt.Sprintf(CodeSuperseded+": version %d of the reference was submitted after version %d", newest, version)
+}
+
+// Supersede returns the row after the end that [SupersededBy] describes.
+func (r Row) Supersede(by uuid.UUID, now time.Time) Row {
+	r, _ = r.Request(Change{Effect: Ended, Desc: SupersededBy(by)}, uuid.Nil, "", now)
+	return r
 }

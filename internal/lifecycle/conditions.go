@@ -18,8 +18,8 @@ type Conditions struct {
 	// Canary, if positive: the task waits for approval once it has processed that many
 	// items.
 	Canary int64 `json:"canary,omitempty"`
-	// Approval: neither the owner of the task nor the person as whom it runs may approve
-	// it. Without a canary it waits for approval before its first batch.
+	// Approval: the owner, the submitter and the run-as person of the task may not
+	// approve it. Without a canary it waits for approval before its first batch.
 	Approval bool `json:"approval,omitempty"`
 	Approved bool `json:"approved,omitempty"`
 }
@@ -144,16 +144,16 @@ func (c Conditions) StopReason(at Progress) string {
 	if !c.StopAfter.Reached(at) {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d processed items have failed, and the limit is %s", at.Failed, at.Processed(), c.StopAfter)
+	return fmt.Sprintf("%d of %d "+ReasonStopPolicy+"%s", at.Failed, at.Processed(), c.StopAfter)
 }
 
 // awaited is what a task waits for that awaits approval.
 func (c Conditions) awaited() string {
-	text := "it waits for approval before its first batch"
+	text := ReasonApproval + "before its first batch"
 	if c.Canary > 0 {
-		text = fmt.Sprintf("it waits for approval after its first %d items", c.Canary)
+		text = fmt.Sprintf(ReasonApproval+"after its first %d items", c.Canary)
 		if c.Canary == 1 {
-			text = "it waits for approval after its first item"
+			text = ReasonApproval + "after its first item"
 		}
 	}
 	if c.Approval {

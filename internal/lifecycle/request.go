@@ -20,8 +20,8 @@ const (
 	ActDelete Action = "delete"
 	// ActApprove lets a task go on that awaits approval.
 	ActApprove Action = "approve"
-	// ActChange changes the stop policy of a task.
-	ActChange Action = "limit"
+	// ActChange changes settings of a task: its stop policy, priority, rate, or how many of its buckets are open.
+	ActChange Action = "change"
 )
 
 // Actions returns all actions.
@@ -49,7 +49,7 @@ type Condition string
 const (
 	NeedsApproval     Condition = "needs approval"      // it waits for an approval, not a resume
 	NeedsNoApproval   Condition = "needs no approval"   // it waits for a resume, not an approval
-	NeedsSecondPerson Condition = "needs second person" // whoever approves it must be neither its owner nor the person as whom it runs
+	NeedsSecondPerson Condition = "needs second person" // its owner, its submitter and its run-as person may not approve it
 	LimitReached      Condition = "limit reached"       // of failed items
 )
 
@@ -79,8 +79,8 @@ type Found struct {
 	// Progress is how far the task is.
 	Conditions Conditions
 	Progress   Progress
-	// Own: whoever makes the request is the owner of the task, or the person as whom it
-	// runs.
+	// Own: whoever makes the request is the owner of the task, who submitted it, or the person
+	// as whom it runs.
 	Own bool
 }
 
@@ -125,6 +125,9 @@ const (
 	ReasonRetried    = "retried"
 	ReasonWorkerLeft = "its worker left"
 	ReasonWorkerLost = "its worker was lost"
+	// ReasonRetry begins the reason of a task whose last attempt failed, and ReasonWindow of one whose window is closed.
+	ReasonRetry  = "retry: "
+	ReasonWindow = "its window "
 	// ReasonThrottled begins the reason of a task whose batches wait because an indicator is not well.
 	ReasonThrottled = "throttled: "
 	// ReasonRate begins the reason of a task that waits because of its rate. ReasonRateChanged is the reason of one whose rate
@@ -141,6 +144,9 @@ const (
 	ReasonNoPermit = "waits for a permit of the limit "
 	// ReasonPermitFree is the reason of a task that is woken because a permit may be free.
 	ReasonPermitFree = "a permit of its limit may be free"
+	// ReasonApproval begins the reason of a pause until an approval, and ReasonStopPolicy is within the reason of one by a stop policy.
+	ReasonApproval   = "it waits for approval "
+	ReasonStopPolicy = "processed items have failed, and the limit is "
 	// ReasonChildFailed ends the reason of a pause that a failed child has caused. It is not
 	// passed on to the other children.
 	ReasonChildFailed = "of its children have failed: retry them, and resume it"
@@ -230,7 +236,7 @@ func (f Found) unapprovable() (Condition, string) {
 	case !c.AwaitsApproval(f.Progress):
 		return NeedsNoApproval, "it does not wait for approval: resume it"
 	case c.Approval && f.Own:
-		return NeedsSecondPerson, "its approval must come from somebody other than its owner and the person as whom it runs"
+		return NeedsSecondPerson, "its approval must come from somebody other than its owner, who submitted it, and the person as whom it runs"
 	case c.StopAfter.Reached(f.Progress):
 		return LimitReached, c.StopReason(f.Progress) + ": set a higher limit with the same request, or stop it"
 	}

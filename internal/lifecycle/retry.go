@@ -53,6 +53,14 @@ const (
 // refusedAttempts is how often a batch is tried whose statement is refused.
 const refusedAttempts = 3
 
+// AttemptsOf returns how often a batch is tried whose error has a class, of the most that there may be.
+func AttemptsOf(c Class, most int) int {
+	if c == Refused {
+		return min(most, refusedAttempts)
+	}
+	return most
+}
+
 // AfterError returns what a session does after the error of a batch and, if that
 // is Retry, the delay until the task is due again.
 func AfterError(e BatchError) (Reaction, time.Duration) {
@@ -66,11 +74,9 @@ func AfterError(e BatchError) (Reaction, time.Duration) {
 		return Release, 0
 	case Permanent:
 		return Fail, 0
-	case Refused:
-		e.MaxAttempts = min(e.MaxAttempts, refusedAttempts)
-	case Transient:
+	case Refused, Transient:
 	}
-	if e.Attempt >= e.MaxAttempts {
+	if e.Attempt >= AttemptsOf(e.Class, e.MaxAttempts) {
 		return GiveUp, 0
 	}
 	return Retry, max(e.Backoff, e.After)

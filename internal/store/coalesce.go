@@ -33,12 +33,15 @@ type waitingTask struct {
 // coalesce stores a task with a reference, or merges it into the tasks of this
 // reference that wait and may be replaced (CER-14). There is nearly always one at
 // most. There are more when a task was submitted while the former one was running
-// and that one waits for a retry now. Then all take the new submission, because
-// none may begin with an older spec after this one was accepted.
+// and that one waits for a retry now. Then one takes the new submission and the others
+// end, because none may begin with an older spec after this one was accepted.
 func (i *inserter) coalesce(ctx context.Context, t *NewTask) error {
 	q, ok := i.handle.(Querier)
 	if !ok {
 		return ErrCannotQuery
+	}
+	if err := i.lockVersion(ctx, q, t); err != nil {
+		return err
 	}
 	for range coalesceTries {
 		waiting, err := i.lockWaiting(ctx, q, t)
@@ -61,7 +64,7 @@ func (i *inserter) coalesce(ctx context.Context, t *NewTask) error {
 			return fmt.Errorf("store a task of kind %s with reference %q: %w", t.Kind, t.Reference, err)
 		}
 		if stored {
-			return nil
+			return i.storeVersion(ctx, t)
 		}
 	}
 	return fmt.Errorf("store a task of kind %s with reference %q: other submissions interfered %d times; submit in a transaction",
@@ -74,9 +77,9 @@ func (t *NewTask) identity() lifecycle.Identity {
 }
 
 // Delayed reports whether the task is submitted for a later time. Only tasks with
-// a reference are distinguished by it.
+// a reference are distinguished by it, and of these not those with a version.
 func (t *NewTask) Delayed() bool {
-	return t.Reference != "" && (t.Delay > 0 || !t.NotBefore.IsZero())
+	return t.Reference != "" && t.Version == nil && (t.Delay > 0 || !t.NotBefore.IsZero())
 }
 
 // lockWaiting reads the tasks that wait with the reference of a new one and may be
@@ -128,23 +131,20 @@ func (i *inserter) merge(ctx context.Context, t *NewTask, waiting []waitingTask)
 		query, args := insertOf(i.table, one)
 		return i.changesOne(ctx, query+"\nON CONFLICT DO NOTHING"+i.notification(one), args...)
 	}
-	uniqueKey := t.UniqueKey
-	if slices.ContainsFunc(waiting, func(w waitingTask) bool { return w.UniqueKey != "" }) {
-		uniqueKey = "" // one of them has it
-	}
-	for n, w := range waiting {
-		if n > 0 {
-			uniqueKey = ""
-		}
-		ok, err := i.replace(ctx, t, w, uniqueKey)
-		if classify.UniqueViolation(err) {
-			return false, &DuplicateError{Kind: t.Kind, Column: "unique_key", Key: t.UniqueKey}
-		}
-		if err != nil || !ok {
+	target, others, uniqueKey := waiting[0], waiting[1:], t.UniqueKey
+	for _, w := range others {
+		uniqueKey = cmp.Or(uniqueKey, w.UniqueKey)
+		if ok, err := i.supersede(ctx, t, w, target.id); err != nil || !ok {
 			return false, err
 		}
 	}
-	target := waiting[0]
+	ok, err := i.replace(ctx, t, target, uniqueKey)
+	if classify.UniqueViolation(err) {
+		return false, &DuplicateError{Kind: t.Kind, Column: "unique_key", Key: t.UniqueKey}
+	}
+	if err != nil || !ok {
+		return false, err
+	}
 	if t.IdempotencyKey != "" {
 		ok, err := i.changesOne(ctx, "INSERT INTO "+i.mergedKeys()+" (id, task_id, execution_component_name, idempotency_key)\n"+
 			"VALUES ($1, $2, $3, $4)\nON CONFLICT DO NOTHING", t.ID.String(), target.id.String(), t.Kind, t.IdempotencyKey)
@@ -153,10 +153,8 @@ func (i *inserter) merge(ctx context.Context, t *NewTask, waiting []waitingTask)
 		}
 	}
 	t.ID = target.id
-	for _, w := range waiting {
-		if w.control == lifecycle.Pause && i.paused == nil {
-			i.paused = &PausedError{Kind: t.Kind, Reference: t.Reference, ID: w.id}
-		}
+	if target.control == lifecycle.Pause && i.paused == nil {
+		i.paused = &PausedError{Kind: t.Kind, Reference: t.Reference, ID: target.id}
 	}
 	return true, nil
 }
@@ -195,6 +193,16 @@ WHERE id = $1 AND fence = $2 AND workflow_status = 'QUEUED' AND control NOT IN (
 		}
 	}
 	return true, nil
+}
+
+// supersede ends a task that waits beside the one that takes a submission, see [lifecycle.Row.Supersede].
+func (i *inserter) supersede(ctx context.Context, t *NewTask, w waitingTask, by uuid.UUID) (bool, error) {
+	now := dialect.Either("clock_timestamp()", dialect.SQLiteNow)
+	return i.changesOne(ctx, "UPDATE "+i.table+` SET workflow_status = 'COMPLETED', partial = true, workflow_status_desc = $3,
+  control = '', control_by = NULL, control_reason = NULL, waiting_reason = NULL,
+  workflow_stopped_date = `+now+", modified_date = "+now+`, modified_by = $4
+WHERE id = $1 AND fence = $2 AND workflow_status = 'QUEUED' AND control NOT IN ('STOP', 'DELETE')`,
+		w.id.String(), w.fence, lifecycle.SupersededBy(by), cmp.Or(t.Actor, t.Owner).String())
 }
 
 // changesOne executes a statement and reports whether it changed a row.

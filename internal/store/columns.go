@@ -26,6 +26,7 @@ type Submitted struct {
 	Follows        uuid.UUID `json:",omitzero"` // the task that it is made from, or was submitted to follow
 	Traceparent    string    `json:",omitzero"`
 	TargetsField   string    `json:",omitzero"` // the list of targets in the spec; "": the kind had none
+	Version        *int64    `json:",omitzero"` // of the reference, not negative; nil: none
 }
 
 // taskColumn is a value of a new task and the columns that take it: Name lists
@@ -55,9 +56,12 @@ var taskColumns = []*taskColumn{
 	{Column: sqlrows.Text("execution_spec", (*NewTask).ownSpec).As("json").OrNull()},
 	{Column: sqlrows.Number("codec_revision", func(t *NewTask) int64 { return int64(t.Revision) })},
 	{Column: sqlrows.Text("secrets", func(t *NewTask) string { return t.Secrets }).OrNull()},
-	{Column: sqlrows.Text("not_before", (*NewTask).due).OrNull(), expr: dueSQL, merge: earlier()},
+	{Column: sqlrows.Text("not_before", (*NewTask).due).OrNull(), expr: dueSQL, merge: mergedDue()},
 	{Column: sqlrows.Text("queue", func(t *NewTask) string { return t.Queue }), merge: kept, read: func(s *Submitted) any { return &s.Queue }},
-	{Column: sqlrows.Number("priority", func(t *NewTask) int64 { return int64(t.Priority) }).As("smallint")},
+	{
+		Column: sqlrows.Number("priority", func(t *NewTask) int64 { return int64(t.Priority) }).As("smallint"),
+		merge:  dialect.Either("LEAST(priority, {priority}::smallint)", "min(priority, {priority})"),
+	},
 	optionalText("reference", func(s *Submitted) *string { return &s.Reference }).merged(kept),
 	{
 		Column: sqlrows.Text("reason", func(t *NewTask) string { return classify.Clean(t.Reason) }).OrNull(),
@@ -72,14 +76,38 @@ var taskColumns = []*taskColumn{
 	optionalText("targets_field", func(s *Submitted) *string { return &s.TargetsField }),
 	{Column: sqlrows.Text("execution_state", func(t *NewTask) string { return string(t.Start.State) }).As("json").OrNull(), merge: "'{}'"},
 	{
-		Column: sqlrows.Number("spec_revision", func(t *NewTask) int64 { return t.Start.specRevision(t.Revision) }).OrNull(),
-		merge:  "CASE WHEN spec_revision IS NOT NULL THEN CAST({codec_revision} AS integer) END",
+		// A task with a version has one in any case: a worker then reads its plan, and learns the version.
+		Column: sqlrows.Number("spec_revision", (*NewTask).specRevision).OrNull(),
+		merge:  "CASE WHEN spec_revision IS NOT NULL OR " + versionGiven + " THEN CAST({codec_revision} AS integer) END",
 	},
 	{Column: sqlrows.Number("position", func(t *NewTask) int64 { return t.Start.position() }).OrNull(), merge: "0"},
 	actorColumn,
 	{Column: sqlrows.Text("control", (*NewTask).control).OrNull(), merge: kept},
 	{Column: sqlrows.Text("control_reason", (*NewTask).controlReason).OrNull(), merge: kept},
 	{Column: sqlrows.Text("delayed", (*NewTask).delayed).OrNull(), expr: delayedSQL, merge: kept},
+	{
+		Column: sqlrows.Number("reference_version", (*NewTask).version).OrNull(), merge: "CAST({reference_version} AS bigint)",
+		read: func(s *Submitted) any { return &s.Version },
+	},
+}
+
+// versionGiven is the condition that a submission that is merged has a version.
+const versionGiven = "CAST({reference_version} AS bigint) IS NOT NULL"
+
+// version is the value of reference_version; -1 is NULL.
+func (t *NewTask) version() int64 {
+	if t.Version == nil {
+		return -1
+	}
+	return *t.Version
+}
+
+// specRevision is the value of spec_revision; -1 is NULL.
+func (t *NewTask) specRevision() int64 {
+	if t.Version != nil {
+		return int64(t.Revision)
+	}
+	return t.Start.specRevision(t.Revision)
 }
 
 // optionalText returns the column of a text, in which the empty text is NULL.
@@ -148,10 +176,13 @@ func (s *Submitted) Targets(to []any) []any {
 	return to
 }
 
-// earlier is the SQL of the earlier of not_before and a submission's.
-func earlier() string {
+// mergedDue is the SQL of not_before after a merge: that of the submission if it names a time or has a version, and otherwise
+// the earlier of the two.
+func mergedDue() string {
 	pg, lite := due("{not_before}::text", "{not_before}")
-	return dialect.Either("LEAST(not_before, "+pg+")", "min(not_before, "+lite+")")
+	own := versionGiven + " OR {not_before} NOT LIKE '+%'"
+	return "CASE WHEN " + dialect.Either(strings.ReplaceAll(own, "{not_before}", "{not_before}::text"), own) +
+		" THEN " + dialect.Either(pg, lite) + " ELSE " + dialect.Either("LEAST(not_before, "+pg+")", "min(not_before, "+lite+")") + " END"
 }
 
 // mergeClauses are the assignments of a merge whose parameters begin at $first, and their columns.

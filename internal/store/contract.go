@@ -52,7 +52,7 @@ type Workers interface {
 	// Heartbeat renews the process's heartbeat. It returns ErrDead when the process
 	// has been declared dead or has left: such a process never revives. A
 	// presence lock that the process has lost is removed from its row.
-	Heartbeat(ctx context.Context, process string, busy int, draining bool) error
+	Heartbeat(ctx context.Context, process string, draining bool) error
 	// Deregister ends the process and releases all tasks that it still has, without
 	// spending an attempt, in one transaction.
 	Deregister(ctx context.Context, process string) error
@@ -69,6 +69,10 @@ type Workers interface {
 	// FoundAlive records that a process runs, and reports whether it had been declared
 	// dead.
 	FoundAlive(ctx context.Context, process string) (declaredDead bool, err error)
+	// Probe returns nil if a worker can use the database: the tables exist, its role has the rights of docs/operations.md,
+	// transactions may write, and statements work through the pooler. A *RefusedError says what is wrong. With disk, it writes
+	// something that needs room and rolls that back.
+	Probe(ctx context.Context, disk bool) error
 	// ReadHealth reads the indicators that a query names, each with one statement that changes and locks
 	// nothing. Indicators that this server does not have, or that this role may not read, are in
 	// HealthReading.Unreadable. SQLite has none, and executes nothing.
@@ -138,13 +142,24 @@ type Upkeep interface {
 	// whose idempotency key is taken is left out: f.Tasks then has the id of the task with the key,
 	// and so has the last task of the schedule.
 	FireSchedule(ctx context.Context, f ScheduleFire) (bool, error)
+	// FireSchedules is FireSchedule for several schedules in one transaction, in few
+	// statements. After an error, such as that a task's key is taken, nothing was stored
+	// unless the answer was lost: call FireSchedule for each.
+	FireSchedules(ctx context.Context, fires []ScheduleFire) (fired []bool, err error)
 
 	// EraseResults erases the results that have expired, at most limit, the oldest
 	// first, and returns how many.
 	EraseResults(ctx context.Context, limit int) (int, error)
-	// RemoveTasks removes tasks of one page, in one transaction, with all that belongs to
-	// them except their events.
-	RemoveTasks(ctx context.Context, p OldTasks) (RemovedTasks, error)
+	// EndedKinds returns the kinds of the tasks that have ended, in their order.
+	EndedKinds(ctx context.Context) ([]EndedKind, error)
+	// RemoveEnded removes tasks of one page, in one transaction, with all that belongs to
+	// them except their events. Children stay while their parent is open or can be retried.
+	RemoveEnded(ctx context.Context, p EndedTasks) (RemovedEnded, error)
+	// RemoveIdle removes the tasks of one page that are idle, as RemoveEnded does. A task with open children stays.
+	RemoveIdle(ctx context.Context, p WaitingTasks) (RemovedIdle, error)
+	// PruneVersions forgets newest versions of references that have had no task for long enough, and looks for the tasks of
+	// others. It returns of how many rows it has done one of both, at most the limit. One with a task, whatever its status, stays.
+	PruneVersions(ctx context.Context, p OldVersions) (int, error)
 	// SeeUnknownKinds records the kinds that are unknown now, and forgets kinds that have become
 	// known. It returns the kinds to report, each to one caller a day, and whether any kind is unknown.
 	SeeUnknownKinds(ctx context.Context) (report []UnknownKind, some bool, err error)
@@ -200,11 +215,13 @@ type Reader interface {
 	// Tasks lists tasks, newest first, by keyset, without spec and state: a
 	// page with them could be gigabytes.
 	Tasks(ctx context.Context, f Filter) ([]Task, error)
-	// Matching returns the ids that end with a suffix, at most limit.
+	// Matching returns the ids of the newest [MatchingRead] tasks that end with a suffix, at most limit, the newest first.
 	Matching(ctx context.Context, suffix string, limit int) ([]uuid.UUID, error)
 	// TaskOptions reads what a task was given besides its spec and targets. A task that does
 	// not exist has none.
 	TaskOptions(ctx context.Context, id uuid.UUID) (Options, error)
+	// Subjects reads what decides about requests of tasks, and locks nothing. A task without a row is absent.
+	Subjects(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*Subject, error)
 	// Result reads a task's result with its revision. A task without a result has a nil one.
 	Result(ctx context.Context, id uuid.UUID) (json.RawMessage, int, error)
 	// Fetch reads as Result does, and records when the result was first fetched.
@@ -224,7 +241,8 @@ type Reader interface {
 	Rate(ctx context.Context, id uuid.UUID) (Rate, error)
 }
 
-// Requests changes what becomes of tasks.
+// Requests changes what becomes of tasks. What changes a queue, a limit or a schedule records a [SettingChange] in the
+// same transaction.
 type Requests interface {
 	// Request records a request on a task, and applies it at once if no worker is needed.
 	// It returns the task as it is afterwards. ErrNotFound, or a *StateError
@@ -240,33 +258,41 @@ type Requests interface {
 	// paused, or not, stays as it is, with the person who made it so.
 	PauseQueue(ctx context.Context, p QueueChange) error
 	// SetLimit sets how many tasks with a key may execute at once, whatever their own options; 0 removes
-	// the setting. More makes waiting tasks due, less ends none that execute.
-	SetLimit(ctx context.Context, key string, atMost int, by uuid.UUID) error
+	// the setting. More makes waiting tasks due, less ends none that execute. It forgets no task, as
+	// WakeWaiting does: an operator has no right to.
+	SetLimit(ctx context.Context, key string, atMost int, by uuid.UUID, reason string) error
 	// ChangeSchedule calls change with the present time by the database's clock and a
 	// schedule, which has only its name if there is none, and stores what change has made of
 	// it, if it is different. change may be called several times. Its error is returned as it is.
 	ChangeSchedule(ctx context.Context, name string, change func(now time.Time, s *Schedule) error) (Schedule, error)
 	// DeleteSchedule removes a schedule; ErrNoSchedule when there is none. Its tasks stay.
-	DeleteSchedule(ctx context.Context, name string) error
+	DeleteSchedule(ctx context.Context, name string, by uuid.UUID, reason string) error
 }
 
 // Ops reads the figures and settings that operators work with.
 type Ops interface {
 	// Counts counts the tasks of each status, of one kind or ("") of all.
 	Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error)
+	// Backgrounds reads more of tasks than their rows, with one statement for each part of the query that names
+	// tasks, and two for their limits. A task of which nothing was found is absent.
+	Backgrounds(ctx context.Context, query BackgroundQuery) (map[uuid.UUID]*Background, error)
 	// KindRates reads the rates of the newest tasks of a kind that have one.
 	KindRates(ctx context.Context, kind string, limit int) ([]workrate.History, error)
-	// DeadGroups counts the dead letters that a filter selects by kind and code, in this order. It reads
-	// every task that has ended. Of the filter, the fields Kinds, Queue, Code and EndedFor count.
-	DeadGroups(ctx context.Context, f Filter) ([]DeadGroup, error)
+	// DeadGroups counts the dead letters that a filter selects by kind and code, in this order, among the newest [DeadRead] of
+	// each kind and status. Of the filter, the fields Kinds, Queue, Code and EndedFor count.
+	DeadGroups(ctx context.Context, f Filter) (DeadGroups, error)
 	// PausedQueues returns the queues that have been paused once, by name.
 	PausedQueues(ctx context.Context) ([]QueuePause, error)
 	// QueueCounts counts the tasks of each queue that has a waiting task or one in flight,
 	// by name. It reads all of those tasks.
 	QueueCounts(ctx context.Context) ([]QueueCounts, error)
+	// SettingChanges lists the changes of settings, the newest first.
+	SettingChanges(ctx context.Context, f SettingFilter) ([]SettingChange, error)
 	// Limited lists the keys of limits that are in use or set, in their order, after a key, at most limit.
 	Limited(ctx context.Context, after string, limit int) ([]LimitUse, error)
-	// UnknownKinds returns the kinds that have been seen to be unknown.
+	// FindUnknownKinds returns the kinds that are unknown now. It counts some of their due tasks, see [UnknownRead].
+	FindUnknownKinds(ctx context.Context) ([]UnknownKind, error)
+	// UnknownKinds returns the kinds that have been recorded as unknown, by queue, kind and revision.
 	UnknownKinds(ctx context.Context) ([]UnknownKind, error)
 	// Schedule reads a schedule; ErrNoSchedule when there is none.
 	Schedule(ctx context.Context, name string) (Schedule, error)

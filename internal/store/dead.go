@@ -16,6 +16,17 @@ type DeadGroup struct {
 	Example        uuid.UUID // the newest by id
 }
 
+// DeadRead is how many dead letters of a kind and a status [Ops.DeadGroups] reads at most.
+const DeadRead = 10_000
+
+// DeadGroups are the groups of the dead letters.
+type DeadGroups struct {
+	Groups []DeadGroup
+	// Truncated are the kinds of which only the newest [DeadRead] dead letters of a status were read: their groups may
+	// have more tasks, and there may be more of these groups.
+	Truncated []string
+}
+
 // ChangedError refuses a request with [Request.Dead] of a task that is not as it was listed.
 func ChangedError(id uuid.UUID, a lifecycle.Action, s lifecycle.Status, c lifecycle.Control) *StateError {
 	return &StateError{ID: id, RefusedError: lifecycle.RefusedError{

@@ -74,8 +74,10 @@ func (o *Origin) targetsField() string {
 const (
 	// ContinuationPrefix is what the key of a [ContinuationKey] has before the id.
 	ContinuationPrefix = "taskkit.continue."
-	retry              = "taskkit.retry."
-	application        = "taskkit.apply."
+	// RetryPrefix is the same of a [RetryKey].
+	RetryPrefix = "taskkit.retry."
+	// ApplicationPrefix is the same of an [ApplyKey].
+	ApplicationPrefix = "taskkit.apply."
 )
 
 // ContinuationKey is the idempotency key of the task that continues another. There is
@@ -84,8 +86,8 @@ func ContinuationKey(id uuid.UUID) string { return ContinuationPrefix + id.Strin
 
 // RetryKey is the idempotency key of the task that retries the failed items of another,
 // unless it was given another key.
-func RetryKey(id uuid.UUID) string { return retry + id.String() }
+func RetryKey(id uuid.UUID) string { return RetryPrefix + id.String() }
 
 // ApplyKey is the idempotency key of the task that applies a preview. There is at most
 // one.
-func ApplyKey(id uuid.UUID) string { return application + id.String() }
+func ApplyKey(id uuid.UUID) string { return ApplicationPrefix + id.String() }

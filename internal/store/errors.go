@@ -74,6 +74,16 @@ func (e *PausedError) Error() string {
 	return fmt.Sprintf("the %s task with reference %q is paused", e.Kind, e.Reference)
 }
 
+// RefusedError is a database that refuses what a worker does.
+type RefusedError struct {
+	Problem string // what is missing
+	Remedy  string // the statement or the setting that mends it
+}
+
+func (e *RefusedError) Error() string {
+	return "the database refuses what a worker does: " + e.Problem + "; " + e.Remedy
+}
+
 // UnknownError is an error from COMMIT: the transaction may have committed or
 // not. Read [Sessions].Positions to find out.
 type UnknownError struct{ Err error }

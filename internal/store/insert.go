@@ -31,7 +31,8 @@ var ErrCannotQuery = errors.New("a task with a reference needs a handle that can
 // with the id of the task that has it where the handle can query. A task with a
 // Reference is merged into the waiting task of the same kind and reference, if
 // there is one, and takes its id. If that is another person's or in another queue
-// it is a *[CoalesceError], and nothing is stored. If that is paused all is stored,
+// it is a *[CoalesceError], and nothing is stored. If its version is not newer than that of an earlier one it is a
+// *[SupersededError], and nothing is stored. If that is paused all is stored,
 // and the error is a *[PausedError]. On a *sql.DB all tasks are stored or none; on
 // another handle that is up to the caller's transaction.
 //
@@ -61,7 +62,7 @@ func Insert(ctx context.Context, h Execer, schema string, tasks []NewTask, notif
 	db, whole := h.(*sql.DB)
 	if !whole || atOnce(all) {
 		if err := i.all(ctx, all); err != nil {
-			return err
+			return classify.OfShared(err)
 		}
 		return asError(i.paused)
 	}
@@ -96,6 +97,9 @@ func (t *NewTask) check() error {
 	}
 	if t.Delay != 0 && !t.NotBefore.IsZero() {
 		return errors.New("a new task has either a time or a delay")
+	}
+	if t.Version != nil && (t.Reference == "" || *t.Version < 0) {
+		return errors.New("a version is of a reference, and not negative")
 	}
 	if t.Reference != "" && (t.HasPlan() || t.Start.Given()) {
 		return errors.New("a task with frozen targets, options or a start has no reference")

@@ -27,6 +27,8 @@ func MergeLimits(a, b []Limit) []Limit {
 type PermitRequest struct {
 	Lease
 	Limits []Limit
+	// Versioned, if it is not nil, is compared with the newest version, which others submit meanwhile.
+	Versioned *Versioned
 }
 
 // PermitAnswer is the answer to a [PermitRequest].
@@ -34,6 +36,8 @@ type PermitAnswer struct {
 	OK bool
 	// Full is a limit without a free permit, if it is not OK.
 	Full Limit
+	// Newest is the newest version of the reference if that of the task is older, which then gets no permit; else 0.
+	Newest int64
 }
 
 // LimitUse is the use of a key.
@@ -43,4 +47,6 @@ type LimitUse struct {
 	Waiting   int64 // tasks that wait for a permit
 	AtMost    int   // how many may execute: what was set, or the smallest option of a task
 	Set       bool  // by SetLimit
+	// First are the first tasks that execute, at most [PermitTasksMax].
+	First []PermitTask
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -14,11 +15,14 @@ const AbsentFor = 1200 * time.Millisecond
 const (
 	EndedLeft   = "left"
 	EndedSilent = "silent for longer than it said it may be"
-	EndedAbsent = "its presence lock was free"
+	EndedAbsent = "killed, crashed or cut off from the database"
 )
 
 // ErrNoPresence: presence locks cannot be taken or read from here.
 var ErrNoPresence = errors.New("the presence of workers cannot be told from here")
+
+// ErrInMemory is the ErrNoPresence of a database in memory, which ends with its one process.
+var ErrInMemory = fmt.Errorf("%w: the database is in memory", ErrNoPresence)
 
 // Watcher is what [Workers.Watch] calls. No function may block or be nil.
 type Watcher struct {

@@ -3,9 +3,13 @@ package store
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
 )
 
 var (
@@ -32,12 +36,18 @@ type Schedule struct {
 	Owner       uuid.UUID
 	RunAs       uuid.UUID
 	Misfire     string // once, all or forget
+	Overlap     string // skip, buffer or allow; "" is stored as allow
+	Options     string // of its tasks, see [ScheduleOptions]; "": none
 	Paused      bool
 	PausedBy    uuid.UUID
 	PauseReason string
 
 	NextAt   time.Time // zero: never
 	NextWall string
+	// Overdue are fires by earlier expressions and zones that were due when these changed, in their order.
+	Overdue []Overdue
+	// Buffered is a wall time whose task waits for the end of the last one, with its zone; "": none.
+	Buffered string
 
 	Triggered     bool // a task is to be submitted at once, paused or not
 	TriggeredBy   uuid.UUID
@@ -48,11 +58,71 @@ type Schedule struct {
 	LastTask    uuid.UUID
 	LastError   string
 	LastErrorAt time.Time
+	// LastOpen: the last task has not ended. Only [Upkeep].DueSchedules reads it.
+	LastOpen bool
+
+	// Replaced is a hash of the definition before the last change, and Alternations how often in a row a change went
+	// back to that.
+	Replaced     string
+	Alternations int
 
 	// ModifiedBy is who last changed it, and the others are read only.
-	ModifiedBy        uuid.UUID
+	ModifiedBy uuid.UUID
+	// ChangeReason is why it is being changed. It is recorded with the change, and not read back.
+	ChangeReason      string
 	CreatedBy         uuid.UUID
 	Created, Modified time.Time
+}
+
+// Overdue are the fires of a schedule from a wall time on that were due when its expression or its zone changed.
+type Overdue struct {
+	Cron  string    `json:"cron"`
+	Zone  string    `json:"zone"`
+	Wall  string    `json:"wall"`
+	Until time.Time `json:"until"` // the change
+}
+
+// overdueMost is how many changes while something was due are kept apart. The last one then stands for those after it too.
+const overdueMost = 100
+
+// AddOverdue keeps the fires that are due at a change.
+func (s *Schedule) AddOverdue(o Overdue) {
+	if n := len(s.Overdue); n == overdueMost {
+		s.Overdue = slices.Clone(s.Overdue)
+		s.Overdue[n-1].Until = o.Until
+		return
+	}
+	s.Overdue = append(slices.Clip(s.Overdue), o)
+}
+
+// ScheduleOptions are the options of the tasks of a schedule, besides those with a column.
+type ScheduleOptions struct {
+	UniqueKey string  `json:"unique_key,omitempty"`
+	Limits    []Limit `json:"limits,omitempty"`
+	lifecycle.Times
+}
+
+// Encode returns the options as they are stored; "" for none.
+func (o ScheduleOptions) Encode() (string, error) {
+	if o.UniqueKey == "" && len(o.Limits) == 0 && o.Times == (lifecycle.Times{}) {
+		return "", nil
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return "", fmt.Errorf("encode the options of a schedule: %w", err)
+	}
+	return string(text), nil
+}
+
+// DecodeScheduleOptions decodes stored options; "" stands for none.
+func DecodeScheduleOptions(text string) (o ScheduleOptions, err error) {
+	if text == "" {
+		return o, nil
+	}
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		return o, fmt.Errorf("decode the options of a schedule: %w", err)
+	}
+	return o, nil
 }
 
 // DueSchedules selects due schedules.
@@ -75,7 +145,10 @@ type SchedulesFound struct {
 // comes next, the last fire and the last error, and the secrets.
 type ScheduleFire struct {
 	Schedule
+	// Tasks are stored. One whose unique key another task has is not, and gets the zero id.
 	Tasks []NewTask
+	// Former is the last task if none of Tasks is stored.
+	Former uuid.UUID
 }
 
 // ScheduleKey is the idempotency key of the task for a wall time. It is the same in whatever

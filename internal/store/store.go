@@ -43,6 +43,8 @@ type Tx interface {
 	RollbackTo(ctx context.Context, name string) error
 	// ReleaseSavepoint closes the savepoint and keeps what was done since.
 	ReleaseSavepoint(ctx context.Context, name string) error
+	// RenewSavepoint does the same and opens it again, in one round trip.
+	RenewSavepoint(ctx context.Context, name string) error
 	// Commit applies the batch's last write inside the transaction and commits.
 	// Applied.OK is false, and the transaction rolled back, when the task lease is
 	// gone. After an error of class unknown (see [Unknown]) the outcome is open:
@@ -140,12 +142,14 @@ type Process struct {
 	Slots     int
 	DeadAfter time.Duration
 	SafeMode  bool // it claims nothing
+	// MaxAttempts is how often it tries a batch without progress.
+	MaxAttempts int
 
 	// Read only.
 	Started   time.Time
 	Heartbeat time.Time
 	Silence   time.Duration // since the last heartbeat, by the database's clock
-	Busy      int
+	Busy      int           // slots with a task that it has claimed
 	Draining  bool
 	Ended     *time.Time
 	EndReason string
@@ -237,12 +241,16 @@ type Filter struct {
 	Parent    uuid.UUID
 	Follows   uuid.UUID
 	Previews  bool   // only previews
+	Roots     bool   // only tasks without a parent
 	Code      string // only tasks whose StatusDetail begins with this code
 	// EndedFor: only tasks that ended longer ago than this, by the database's clock.
 	EndedFor time.Duration
 	Before   uuid.UUID // keyset: only tasks with a smaller id
 	Limit    int
 }
+
+// MatchingRead is how many tasks [Reader.Matching] reads at most.
+const MatchingRead = 100_000
 
 // Request is an operator's request.
 type Request struct {

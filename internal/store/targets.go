@@ -47,6 +47,8 @@ type Plan struct {
 	Frozen  *FrozenTargets  // nil: none
 	Options Options
 	Report  json.RawMessage // a [Report]; nil: none
+	// Versioned is the version of the task; nil: it has none.
+	Versioned *Versioned
 	// Now is the database's clock when it was read. FirstStarted is the first start of the
 	// task; zero: it has none.
 	Now, FirstStarted time.Time

@@ -10,7 +10,7 @@ type UnknownKind struct {
 	Kind     string
 	Revision int
 	Queue    string
-	Tasks    int64 // that were due when it was last seen, or a part of them
+	Tasks    int64 // at least so many were due when it was last seen
 	First    time.Time
 	Last     time.Time
 }
@@ -21,8 +21,8 @@ const (
 	UnknownGap = 24 * time.Hour
 	// UnknownReported is how often an unknown kind is reported again.
 	UnknownReported = 24 * time.Hour
-	// UnknownRead is how many due tasks a pass reads at most.
-	UnknownRead = 100_000
+	// UnknownRead is how many due tasks of an unknown kind are read at most, in each queue and of each rank.
+	UnknownRead = 500
 
 	// UnknownKindDesc is the description of a task that ended because its kind was unknown.
 	UnknownKindDesc = "unknown_kind: for too long no live worker that serves its queue has known its kind or revision: start one that does, and retry the task"

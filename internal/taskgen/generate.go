@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -50,8 +51,8 @@ type Output struct {
 	Executors   []*model.Executor
 	Diagnostics []model.Diagnostic // sorted by place
 
-	// Advice is a line more about the diagnostics as a whole, or "".
-	Advice string
+	// Advice are lines more about the diagnostics as a whole, or, without diagnostics, about what is imported.
+	Advice []string
 
 	lockName string // as people are shown it
 }
@@ -72,6 +73,9 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 	}
 	o.Lock = cmp.Or(o.Lock, lock.Name)
 	out := absolute(dir, o.Out)
+	if info, err := os.Stat(out); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file, and generated code needs a directory: name another with -o", relative(dir, out))
+	}
 	genPath, module, err := load.ImportPath(out)
 	if err != nil {
 		return nil, err
@@ -102,6 +106,12 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 	for _, x := range found {
 		x.Suffix = o.Suffix
 	}
+	if slices.ContainsFunc(wrong, func(d model.Diagnostic) bool { return !d.Pos.IsValid() }) {
+		stale = nil // the lock file of packages that there are not would be missing too
+	}
+	if len(wrong)+len(stale) == 0 && o.Base == "" && !o.NewLock {
+		stale = foreign(dir, out, found, before)
+	}
 	made, err := build(found, append(wrong, stale...), before, emit.Target{Path: genPath, Name: o.Package, Module: module})
 	if err != nil {
 		return nil, err
@@ -109,13 +119,22 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 	made.Dir, made.LockFile = out, absolute(dir, o.Lock)
 	made.lockName = relative(dir, made.LockFile)
 	if o.Base != "" {
-		made.Advice = "" // it was followed
+		made.Advice = nil // it was followed
+	}
+	if len(made.Diagnostics) == 0 {
+		made.Advice = load.WithoutExecQuery(pkgs)
 	}
 	if len(made.Diagnostics) == 0 && o.Base == "" && !o.NewLock { // both say what is released
 		made.Diagnostics = lowered(dir, out, made.lockName, made.Executors)
 		if len(made.Diagnostics) > 0 {
 			made.Files, made.Lock = nil, nil
 		}
+	}
+	if within := load.Written(pkgs, genPath); len(made.Executors) == 0 && len(made.Diagnostics) == 0 && within != "" {
+		made.Diagnostics = []model.Diagnostic{{
+			Message: fmt.Sprintf("%s is in %s, which is the directory of generated code and is not read", within, genPath),
+			Remedy:  "name another directory with -o",
+		}}
 	}
 	if len(made.Executors) == 0 && len(made.Diagnostics) == 0 {
 		made.Diagnostics = []model.Diagnostic{{
@@ -126,9 +145,12 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 	return made, nil
 }
 
-// undeployed says what to do about a revision that no one ever stored.
-const undeployed = "if a revision named above was never deployed, leave it out of the history: taskgen -base git:main compares with the lock file " +
-	"of branch main, and -base git:HEAD with that of the last commit"
+// undeployed says what to do about kinds and revisions that no one ever stored.
+var undeployed = []string{
+	"if a kind or revision named above was never deployed, leave it out of the history: taskgen -base git:main compares with the lock file " +
+		"of branch main, and -base git:HEAD with that of the last commit",
+	"if no task is stored anywhere yet, begin the history anew: remove the lock file and run taskgen -newlock, with the other flags as before",
+}
 
 // build is the part after reading: check, evolve and emit.
 func build(found []*model.Executor, wrong []model.Diagnostic, before *lock.Lock, to emit.Target) (*Output, error) {

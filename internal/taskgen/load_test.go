@@ -3,7 +3,6 @@ package taskgen
 import (
 	"context"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
@@ -31,22 +30,6 @@ func TestTypesThroughAnotherPackage(t *testing.T) {
 	out, err := Generate(t.Context(), Options{Dir: module})
 	if err != nil || len(out.Diagnostics) > 0 || len(out.Executors) != 2 {
 		t.Fatal(err, out)
-	}
-}
-
-// TestImportThatDoesNotCompile: the error names the import, and what to do.
-func TestImportThatDoesNotCompile(t *testing.T) {
-	t.Parallel()
-	module := newModule(t, "example.test")
-	write(t, filepath.Join(module, "shared/shared.go"), []byte("// Package shared is broken.\npackage shared\n\nvar X int = \"no\"\n"))
-	write(t, filepath.Join(module, "executors/first/first.go"), packageOf("first", "\t_ \"example.test/shared\"\n",
-		"// Spec says what to do.\ntype Spec struct {\n\tName string `json:\"name\"`\n}"))
-	out, err := Generate(t.Context(), Options{Dir: module})
-	if err != nil || len(out.Diagnostics) != 1 {
-		t.Fatal(err, out)
-	}
-	if got, want := out.Diagnostics[0].Message, "could not import example.test/shared (it does not compile"; !strings.Contains(got, want) {
-		t.Errorf("got %q, want %q in it", got, want)
 	}
 }
 

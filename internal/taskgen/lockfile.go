@@ -100,7 +100,7 @@ func missing(ctx context.Context, dir, file, out string, patterns []string) ([]m
 	}
 	return []model.Diagnostic{{
 		Message: fmt.Sprintf("%s is missing, and %s was generated with one%s", shown, relative(dir, name), lost),
-		Remedy:  "restore it from version control, or name it with -lock" + anew,
+		Remedy:  "restore it from version control, or name it with -lock; or " + oneOut + anew,
 	}}, nil
 }
 

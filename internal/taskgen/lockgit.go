@@ -99,8 +99,9 @@ func readBranch(ctx context.Context, dir, file, ref string) (before *lock.Lock, 
 		return refuse("-base git:"+ref+" names no branch", "write one, as in -base git:main")
 	}
 	if _, err := g.git(ctx, "rev-parse", "--verify", "--quiet", ref+"^{commit}"); err != nil {
+		// A clone of a single branch makes no origin/main of a fetch that does not name it.
 		return refuse("-base git:"+ref+": git knows no branch or commit "+ref,
-			fmt.Sprintf("fetch it, as with git fetch origin %[1]s, and name it as in -base git:origin/%[1]s; in CI, a shallow clone has one branch only", strings.TrimPrefix(ref, "origin/")))
+			fmt.Sprintf("fetch it: git fetch origin %[1]s:refs/remotes/origin/%[1]s, and name it as in -base git:origin/%[1]s; a shallow clone, as CI makes, has one branch only", strings.TrimPrefix(ref, "origin/")))
 	}
 	listed, err := g.git(ctx, "ls-tree", "--full-tree", "--name-only", ref, "--", g.path)
 	if err == nil && len(bytes.TrimSpace(listed)) == 0 {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"taskkit.dev/internal/taskgen/lock"
 	"taskkit.dev/internal/taskgen/model"
 )
 
@@ -51,6 +52,32 @@ func generatedKinds(out string) (all []generatedKind) {
 	}
 	return all
 }
+
+// foreign reports kinds in an output directory that the lock file does not have: another directive
+// writes there, and the two would remove each other's files.
+func foreign(dir, out string, found []*model.Executor, before *lock.Lock) []model.Diagnostic {
+	known := map[string]bool{}
+	for _, x := range found {
+		known[x.Kind] = true
+	}
+	for _, k := range before.Kinds {
+		for _, name := range slices.Concat([]string{k.Name}, k.Aliases, k.Reserved) {
+			known[name] = true
+		}
+	}
+	for _, k := range generatedKinds(out) {
+		if !known[k.name] {
+			return []model.Diagnostic{{
+				Message: fmt.Sprintf("%s was generated for kind %s, which neither these packages nor the lock file have", relative(dir, k.file), k.name),
+				Remedy:  fmt.Sprintf("%s; or, if kind %s was removed before it was deployed, remove %s", oneOut, k.name, relative(dir, filepath.Dir(k.file))),
+			}}
+		}
+	}
+	return nil
+}
+
+// oneOut is the remedy for two directives of go generate that write to one directory.
+const oneOut = "if another directive of go generate writes to this directory, give each its own with -o, or generate all kinds by one, in a directory above"
 
 // lowered reports kinds whose revision is lower than in the code that an earlier
 // run generated: the lock file is then older than that code, and would give one

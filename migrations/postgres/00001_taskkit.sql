@@ -10,19 +10,22 @@ SET LOCAL lock_timeout = '5s';
 
 -- Planned from ent/schema by internal/cmd/schemaplan.
 
--- Create "taskkit_task_event" table
-CREATE TABLE "{schema}"."taskkit_task_event" (
+-- Create "taskkit_task_limit" table
+CREATE TABLE "{schema}"."taskkit_task_limit" (
   "id" uuid NOT NULL,
   "task_id" uuid NOT NULL,
-  "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "action" text NOT NULL,
-  "actor" uuid NULL,
-  "reason" text NULL,
-  "was" text NOT NULL,
+  "limit_key" text NOT NULL,
+  "fence" bigint NOT NULL,
+  "at_most" integer NOT NULL,
+  "waiting" boolean NOT NULL,
   PRIMARY KEY ("id")
 );
--- Create index "taskkit_event_task" to table: "taskkit_task_event"
-CREATE INDEX "taskkit_event_task" ON "{schema}"."taskkit_task_event" ("task_id", "id");
+-- Create index "taskkit_task_limit_task" to table: "taskkit_task_limit"
+CREATE UNIQUE INDEX "taskkit_task_limit_task" ON "{schema}"."taskkit_task_limit" ("task_id", "limit_key");
+-- Create index "taskkit_limit_waiting" to table: "taskkit_task_limit"
+CREATE INDEX "taskkit_limit_waiting" ON "{schema}"."taskkit_task_limit" ("limit_key", "task_id") WHERE waiting;
+-- Create index "taskkit_limit_holder" to table: "taskkit_task_limit"
+CREATE INDEX "taskkit_limit_holder" ON "{schema}"."taskkit_task_limit" ("limit_key", "task_id") WHERE NOT waiting;
 -- Create "taskkit_limit" table
 CREATE TABLE "{schema}"."taskkit_limit" (
   "id" uuid NOT NULL,
@@ -35,6 +38,20 @@ CREATE TABLE "{schema}"."taskkit_limit" (
 );
 -- Create index "taskkit_limit_key" to table: "taskkit_limit"
 CREATE UNIQUE INDEX "taskkit_limit_key" ON "{schema}"."taskkit_limit" ("limit_key");
+-- Create "taskkit_unknown_kind" table
+CREATE TABLE "{schema}"."taskkit_unknown_kind" (
+  "id" uuid NOT NULL,
+  "execution_component_name" text NOT NULL,
+  "codec_revision" integer NOT NULL,
+  "queue" text NOT NULL,
+  "tasks" bigint NOT NULL,
+  "first_seen_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "last_seen_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "reported_date" timestamptz NULL,
+  PRIMARY KEY ("id")
+);
+-- Create index "taskkit_unknown_kind_key" to table: "taskkit_unknown_kind"
+CREATE UNIQUE INDEX "taskkit_unknown_kind_key" ON "{schema}"."taskkit_unknown_kind" ("execution_component_name", "codec_revision", "queue");
 -- Create "taskkit_queued_task" table
 CREATE TABLE "{schema}"."taskkit_queued_task" (
   "id" uuid NOT NULL,
@@ -79,6 +96,7 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
   "execution_spec" json NULL,
   "reference" text NULL,
   "delayed" boolean NOT NULL DEFAULT (false),
+  "reference_version" bigint NULL,
   "unique_key" text NULL,
   "idempotency_key" text NULL,
   "parent_id" uuid NULL,
@@ -88,25 +106,47 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
   PRIMARY KEY ("id")
 );
 -- Create index "taskkit_claim" to table: "taskkit_queued_task"
-CREATE INDEX "taskkit_claim" ON "{schema}"."taskkit_queued_task" ("queue", (priority + 4 * CASE WHEN stalled THEN 0 ELSE LEAST(attempts + 1, 4) END), "not_before", "id") WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
+CREATE INDEX "taskkit_claim" ON "{schema}"."taskkit_queued_task" ("queue", "execution_component_name", "codec_revision", (priority + 4 * CASE WHEN stalled THEN 0 ELSE LEAST(attempts + 1, 4) END), "not_before", "id") WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
 -- Create index "taskkit_in_flight" to table: "taskkit_queued_task"
-CREATE INDEX "taskkit_in_flight" ON "{schema}"."taskkit_queued_task" ("id") WHERE workflow_status IN ('SCHEDULING', 'EXECUTING');
+CREATE INDEX "taskkit_in_flight" ON "{schema}"."taskkit_queued_task" ("created_date") WHERE workflow_status IN ('SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_requested" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_requested" ON "{schema}"."taskkit_queued_task" ("control", "id") WHERE control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED');
 -- Create index "taskkit_owner" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_owner" ON "{schema}"."taskkit_queued_task" ("owner_id", "id") WHERE workflow_status NOT IN ('SCHEDULING', 'EXECUTING');
+-- Create index "taskkit_ended" to table: "taskkit_queued_task"
+CREATE INDEX "taskkit_ended" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "workflow_stopped_date") WHERE workflow_stopped_date IS NOT NULL;
 -- Create index "taskkit_unique_key" to table: "taskkit_queued_task"
 CREATE UNIQUE INDEX "taskkit_unique_key" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "unique_key") WHERE unique_key IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_idempotency_key" to table: "taskkit_queued_task"
 CREATE UNIQUE INDEX "taskkit_idempotency_key" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "idempotency_key") WHERE idempotency_key IS NOT NULL;
 -- Create index "taskkit_reference" to table: "taskkit_queued_task"
 CREATE UNIQUE INDEX "taskkit_reference" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "reference", (CASE WHEN fence = 0 THEN delayed END)) WHERE reference IS NOT NULL AND workflow_status = 'QUEUED';
+-- Create index "taskkit_listed_reference" to table: "taskkit_queued_task"
+CREATE INDEX "taskkit_listed_reference" ON "{schema}"."taskkit_queued_task" ((reference || ''), "id") WHERE reference || '' IS NOT NULL;
+-- Create index "taskkit_listed_key" to table: "taskkit_queued_task"
+CREATE INDEX "taskkit_listed_key" ON "{schema}"."taskkit_queued_task" ((unique_key || ''), "id") WHERE unique_key || '' IS NOT NULL;
+-- Create index "taskkit_dead" to table: "taskkit_queued_task"
+CREATE INDEX "taskkit_dead" ON "{schema}"."taskkit_queued_task" ((CASE WHEN workflow_status IN ('ERROR', 'FAILURE') THEN workflow_status || ' ' || execution_component_name END), "id") WHERE CASE WHEN workflow_status IN ('ERROR', 'FAILURE') THEN workflow_status || ' ' || execution_component_name END IS NOT NULL;
 -- Create index "taskkit_child" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_child" ON "{schema}"."taskkit_queued_task" ("parent_id", "id") WHERE parent_id IS NOT NULL;
 -- Create index "taskkit_child_status" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_child_status" ON "{schema}"."taskkit_queued_task" ("parent_id", "workflow_status") WHERE parent_id IS NOT NULL;
 -- Create index "taskkit_follows" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_follows" ON "{schema}"."taskkit_queued_task" ("follows_id", "id") WHERE follows_id IS NOT NULL;
+-- Create "taskkit_reference_version" table
+CREATE TABLE "{schema}"."taskkit_reference_version" (
+  "id" uuid NOT NULL,
+  "execution_component_name" text NOT NULL,
+  "reference" text NOT NULL,
+  "version" bigint NULL,
+  "unused" boolean NOT NULL DEFAULT (false),
+  "checked_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  PRIMARY KEY ("id")
+);
+-- Create index "taskkit_reference_version_key" to table: "taskkit_reference_version"
+CREATE UNIQUE INDEX "taskkit_reference_version_key" ON "{schema}"."taskkit_reference_version" ("execution_component_name", "reference");
+-- Create index "taskkit_reference_version_date" to table: "taskkit_reference_version"
+CREATE INDEX "taskkit_reference_version_date" ON "{schema}"."taskkit_reference_version" ("execution_component_name", "unused", "checked_date");
 -- Create "taskkit_schedule" table
 CREATE TABLE "{schema}"."taskkit_schedule" (
   "id" uuid NOT NULL,
@@ -127,11 +167,15 @@ CREATE TABLE "{schema}"."taskkit_schedule" (
   "owner_id" uuid NOT NULL,
   "run_as_id" uuid NOT NULL,
   "misfire" text NOT NULL,
+  "overlap" text NOT NULL,
+  "task_options" text NULL,
   "paused" boolean NOT NULL DEFAULT (false),
   "paused_by" uuid NULL,
   "paused_reason" text NULL,
   "next_date" timestamptz NULL,
   "next_wall" text NULL,
+  "overdue" text NULL,
+  "buffered_wall" text NULL,
   "due_date" timestamptz NULL,
   "triggered" boolean NOT NULL DEFAULT (false),
   "triggered_by" uuid NULL,
@@ -141,15 +185,46 @@ CREATE TABLE "{schema}"."taskkit_schedule" (
   "last_task_id" uuid NULL,
   "last_error" text NULL,
   "last_error_date" timestamptz NULL,
+  "replaced" text NULL,
+  "alternations" integer NOT NULL DEFAULT '0',
   PRIMARY KEY ("id"),
   CONSTRAINT "taskkit_schedule_misfire" CHECK (misfire IN ('once', 'all', 'forget')),
   CONSTRAINT "taskkit_schedule_next" CHECK ((next_date IS NULL) = (next_wall IS NULL)),
+  CONSTRAINT "taskkit_schedule_overlap" CHECK (overlap IN ('skip', 'buffer', 'allow')),
   CONSTRAINT "taskkit_schedule_priority" CHECK (priority BETWEEN 1 AND 4)
 );
 -- Create index "taskkit_schedule_name" to table: "taskkit_schedule"
 CREATE UNIQUE INDEX "taskkit_schedule_name" ON "{schema}"."taskkit_schedule" ("name");
 -- Create index "taskkit_schedule_due" to table: "taskkit_schedule"
 CREATE INDEX "taskkit_schedule_due" ON "{schema}"."taskkit_schedule" ("due_date") WHERE due_date IS NOT NULL;
+-- Create "taskkit_queue" table
+CREATE TABLE "{schema}"."taskkit_queue" (
+  "name" text NOT NULL,
+  "paused" boolean NOT NULL DEFAULT (false),
+  "paused_by" uuid NULL,
+  "paused_reason" text NULL,
+  "paused_date" timestamptz NULL,
+  "resumed_by" uuid NULL,
+  "resumed_reason" text NULL,
+  "resumed_date" timestamptz NULL,
+  PRIMARY KEY ("name")
+);
+-- Create "taskkit_task_event" table
+CREATE TABLE "{schema}"."taskkit_task_event" (
+  "id" uuid NOT NULL,
+  "task_id" uuid NOT NULL,
+  "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "action" text NOT NULL,
+  "actor" uuid NULL,
+  "reason" text NULL,
+  "was" text NOT NULL,
+  "setting" text NULL,
+  "name" text NULL,
+  "became" text NULL,
+  PRIMARY KEY ("id")
+);
+-- Create index "taskkit_event_task" to table: "taskkit_task_event"
+CREATE INDEX "taskkit_event_task" ON "{schema}"."taskkit_task_event" ("task_id", "id");
 -- Create "taskkit_task_process" table
 CREATE TABLE "{schema}"."taskkit_task_process" (
   "id" text NOT NULL,
@@ -160,7 +235,7 @@ CREATE TABLE "{schema}"."taskkit_task_process" (
   "kinds" json NOT NULL,
   "queues" json NOT NULL,
   "slots" bigint NOT NULL,
-  "busy" bigint NOT NULL DEFAULT '0',
+  "max_attempts" bigint NOT NULL DEFAULT '0',
   "draining" boolean NOT NULL DEFAULT (false),
   "safe_mode" boolean NOT NULL DEFAULT (false),
   "ended_date" timestamptz NULL,
@@ -176,22 +251,6 @@ CREATE TABLE "{schema}"."taskkit_event_prune" (
   "before_date" timestamptz NOT NULL,
   PRIMARY KEY ("id")
 );
--- Create "taskkit_task_limit" table
-CREATE TABLE "{schema}"."taskkit_task_limit" (
-  "id" uuid NOT NULL,
-  "task_id" uuid NOT NULL,
-  "limit_key" text NOT NULL,
-  "fence" bigint NOT NULL,
-  "at_most" integer NOT NULL,
-  "waiting" boolean NOT NULL,
-  PRIMARY KEY ("id")
-);
--- Create index "taskkit_task_limit_task" to table: "taskkit_task_limit"
-CREATE UNIQUE INDEX "taskkit_task_limit_task" ON "{schema}"."taskkit_task_limit" ("task_id", "limit_key");
--- Create index "taskkit_limit_waiting" to table: "taskkit_task_limit"
-CREATE INDEX "taskkit_limit_waiting" ON "{schema}"."taskkit_task_limit" ("limit_key", "task_id") WHERE waiting;
--- Create index "taskkit_limit_holder" to table: "taskkit_task_limit"
-CREATE INDEX "taskkit_limit_holder" ON "{schema}"."taskkit_task_limit" ("limit_key", "task_id") WHERE NOT waiting;
 -- Create "taskkit_task_message" table
 CREATE TABLE "{schema}"."taskkit_task_message" (
   "id" uuid NOT NULL,
@@ -199,45 +258,27 @@ CREATE TABLE "{schema}"."taskkit_task_message" (
   "message_id" text NOT NULL,
   "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
   "outcome" text NOT NULL,
+  "body_hash" bigint NOT NULL,
   "task_id" uuid NULL,
   "code" text NULL,
   "detail" text NULL,
   "body" text NULL,
+  "headers" text NULL,
+  "dead_letter_error" text NULL,
+  "redriven_date" timestamptz NULL,
+  "redriven_by" uuid NULL,
+  "redriven_reason" text NULL,
   PRIMARY KEY ("id"),
-  CONSTRAINT "taskkit_message_outcome" CHECK (outcome IN ('submitted', 'dropped', 'refused'))
+  CONSTRAINT "taskkit_message_outcome" CHECK (outcome IN ('submitted', 'dropped', 'superseded', 'refused', 'redriven'))
 );
 -- Create index "taskkit_message_id" to table: "taskkit_task_message"
 CREATE UNIQUE INDEX "taskkit_message_id" ON "{schema}"."taskkit_task_message" ("source", "message_id");
 -- Create index "taskkit_message_refused" to table: "taskkit_task_message"
 CREATE INDEX "taskkit_message_refused" ON "{schema}"."taskkit_task_message" ("source", "id") WHERE outcome = 'refused';
+-- Create index "taskkit_message_redriven" to table: "taskkit_task_message"
+CREATE INDEX "taskkit_message_redriven" ON "{schema}"."taskkit_task_message" ("source", "id") WHERE outcome = 'redriven';
 -- Create index "taskkit_message_created" to table: "taskkit_task_message"
 CREATE INDEX "taskkit_message_created" ON "{schema}"."taskkit_task_message" ("source", "created_date");
--- Create "taskkit_unknown_kind" table
-CREATE TABLE "{schema}"."taskkit_unknown_kind" (
-  "id" uuid NOT NULL,
-  "execution_component_name" text NOT NULL,
-  "codec_revision" integer NOT NULL,
-  "queue" text NOT NULL,
-  "tasks" bigint NOT NULL,
-  "first_seen_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "last_seen_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "reported_date" timestamptz NULL,
-  PRIMARY KEY ("id")
-);
--- Create index "taskkit_unknown_kind_key" to table: "taskkit_unknown_kind"
-CREATE UNIQUE INDEX "taskkit_unknown_kind_key" ON "{schema}"."taskkit_unknown_kind" ("execution_component_name", "codec_revision", "queue");
--- Create "taskkit_queue" table
-CREATE TABLE "{schema}"."taskkit_queue" (
-  "name" text NOT NULL,
-  "paused" boolean NOT NULL DEFAULT (false),
-  "paused_by" uuid NULL,
-  "paused_reason" text NULL,
-  "paused_date" timestamptz NULL,
-  "resumed_by" uuid NULL,
-  "resumed_reason" text NULL,
-  "resumed_date" timestamptz NULL,
-  PRIMARY KEY ("name")
-);
 -- Create "taskkit_merged_key" table
 CREATE TABLE "{schema}"."taskkit_merged_key" (
   "id" uuid NOT NULL,
@@ -578,9 +619,9 @@ CREATE TRIGGER "taskkit_priority" AFTER UPDATE OF priority ON "{schema}"."taskki
 --
 -- A task's row is rewritten on every transition and checkpoint. Pages keep room
 -- for the next version of each of their rows, since the log then holds only what
--- differs; and so do those of the two indexes that each version enters, or they
--- would split at the first. Vacuum comes by the number of dead rows and not by a
--- share of a table that is mostly finished tasks.
+-- differs; and so do those of the index of owners, for the version that ends. Vacuum
+-- comes by the number of dead rows and not by a share of a table that is mostly
+-- finished tasks.
 ALTER TABLE "{schema}"."taskkit_queued_task" SET (
   fillfactor = 40,
   autovacuum_vacuum_threshold = 1000,
@@ -589,8 +630,7 @@ ALTER TABLE "{schema}"."taskkit_queued_task" SET (
   autovacuum_analyze_threshold = 1000,
   autovacuum_analyze_scale_factor = 0.02
 );
-ALTER INDEX "{schema}"."taskkit_queued_task_pkey" SET (fillfactor = 50);
-ALTER INDEX "{schema}"."taskkit_owner" SET (fillfactor = 50);
+ALTER INDEX "{schema}"."taskkit_owner" SET (fillfactor = 65);
 -- One row a process, rewritten on every heartbeat and never in an index.
 ALTER TABLE "{schema}"."taskkit_task_process" SET (
   fillfactor = 50,

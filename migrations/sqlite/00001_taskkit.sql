@@ -77,6 +77,7 @@ CREATE TABLE `taskkit_queued_task` (
   `execution_spec` text NULL,
   `reference` text NULL,
   `delayed` bool NOT NULL DEFAULT (false),
+  `reference_version` integer NULL,
   `unique_key` text NULL,
   `idempotency_key` text NULL,
   `parent_id` uuid NULL,
@@ -93,25 +94,47 @@ CREATE TABLE `taskkit_queued_task` (
   CONSTRAINT `taskkit_stopped` CHECK ((workflow_stopped_date IS NOT NULL) = (CASE workflow_status WHEN 'COMPLETED' THEN 1 WHEN 'ERROR' THEN 1 WHEN 'FAILURE' THEN 1 ELSE 0 END))
 );
 -- Create index "taskkit_claim" to table: "taskkit_queued_task"
-CREATE INDEX `taskkit_claim` ON `taskkit_queued_task` (`queue`, (priority + 4 * CASE WHEN stalled THEN 0 ELSE min(attempts + 1, 4) END), `not_before`, `id`) WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
+CREATE INDEX `taskkit_claim` ON `taskkit_queued_task` (`queue`, `execution_component_name`, `codec_revision`, (priority + 4 * CASE WHEN stalled THEN 0 ELSE min(attempts + 1, 4) END), `not_before`, `id`) WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE';
 -- Create index "taskkit_in_flight" to table: "taskkit_queued_task"
-CREATE INDEX `taskkit_in_flight` ON `taskkit_queued_task` (`id`) WHERE workflow_status IN ('SCHEDULING', 'EXECUTING');
+CREATE INDEX `taskkit_in_flight` ON `taskkit_queued_task` (`created_date`) WHERE workflow_status IN ('SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_requested" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_requested` ON `taskkit_queued_task` (`control`, `id`) WHERE control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED');
 -- Create index "taskkit_owner" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_owner` ON `taskkit_queued_task` (`owner_id`, `id`);
+-- Create index "taskkit_ended" to table: "taskkit_queued_task"
+CREATE INDEX `taskkit_ended` ON `taskkit_queued_task` (`execution_component_name`, `workflow_stopped_date`) WHERE workflow_stopped_date IS NOT NULL;
 -- Create index "taskkit_unique_key" to table: "taskkit_queued_task"
 CREATE UNIQUE INDEX `taskkit_unique_key` ON `taskkit_queued_task` (`execution_component_name`, `unique_key`) WHERE unique_key IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_idempotency_key" to table: "taskkit_queued_task"
 CREATE UNIQUE INDEX `taskkit_idempotency_key` ON `taskkit_queued_task` (`execution_component_name`, `idempotency_key`) WHERE idempotency_key IS NOT NULL;
 -- Create index "taskkit_reference" to table: "taskkit_queued_task"
 CREATE UNIQUE INDEX `taskkit_reference` ON `taskkit_queued_task` (`execution_component_name`, `reference`, (CASE WHEN fence = 0 THEN delayed END)) WHERE reference IS NOT NULL AND workflow_status = 'QUEUED';
+-- Create index "taskkit_listed_reference" to table: "taskkit_queued_task"
+CREATE INDEX `taskkit_listed_reference` ON `taskkit_queued_task` ((reference || ''), `id`) WHERE reference || '' IS NOT NULL;
+-- Create index "taskkit_listed_key" to table: "taskkit_queued_task"
+CREATE INDEX `taskkit_listed_key` ON `taskkit_queued_task` ((unique_key || ''), `id`) WHERE unique_key || '' IS NOT NULL;
+-- Create index "taskkit_dead" to table: "taskkit_queued_task"
+CREATE INDEX `taskkit_dead` ON `taskkit_queued_task` ((CASE WHEN workflow_status IN ('ERROR', 'FAILURE') THEN workflow_status || ' ' || execution_component_name END), `id`) WHERE CASE WHEN workflow_status IN ('ERROR', 'FAILURE') THEN workflow_status || ' ' || execution_component_name END IS NOT NULL;
 -- Create index "taskkit_child" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_child` ON `taskkit_queued_task` (`parent_id`, `id`) WHERE parent_id IS NOT NULL;
 -- Create index "taskkit_child_status" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_child_status` ON `taskkit_queued_task` (`parent_id`, `workflow_status`) WHERE parent_id IS NOT NULL;
 -- Create index "taskkit_follows" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_follows` ON `taskkit_queued_task` (`follows_id`, `id`) WHERE follows_id IS NOT NULL;
+-- Create "taskkit_reference_version" table
+CREATE TABLE `taskkit_reference_version` (
+  `id` uuid NOT NULL,
+  `execution_component_name` text NOT NULL,
+  `reference` text NOT NULL,
+  `version` integer NULL,
+  `unused` bool NOT NULL DEFAULT (false),
+  `checked_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
+  PRIMARY KEY (`id`)
+);
+-- Create index "taskkit_reference_version_key" to table: "taskkit_reference_version"
+CREATE UNIQUE INDEX `taskkit_reference_version_key` ON `taskkit_reference_version` (`execution_component_name`, `reference`);
+-- Create index "taskkit_reference_version_date" to table: "taskkit_reference_version"
+CREATE INDEX `taskkit_reference_version_date` ON `taskkit_reference_version` (`execution_component_name`, `unused`, `checked_date`);
 -- Create "taskkit_schedule" table
 CREATE TABLE `taskkit_schedule` (
   `id` uuid NOT NULL,
@@ -132,11 +155,15 @@ CREATE TABLE `taskkit_schedule` (
   `owner_id` uuid NOT NULL,
   `run_as_id` uuid NOT NULL,
   `misfire` text NOT NULL,
+  `overlap` text NOT NULL,
+  `task_options` text NULL,
   `paused` bool NOT NULL DEFAULT (false),
   `paused_by` uuid NULL,
   `paused_reason` text NULL,
   `next_date` datetime NULL,
   `next_wall` text NULL,
+  `overdue` text NULL,
+  `buffered_wall` text NULL,
   `due_date` datetime NULL,
   `triggered` bool NOT NULL DEFAULT (false),
   `triggered_by` uuid NULL,
@@ -146,9 +173,12 @@ CREATE TABLE `taskkit_schedule` (
   `last_task_id` uuid NULL,
   `last_error` text NULL,
   `last_error_date` datetime NULL,
+  `replaced` text NULL,
+  `alternations` integer NOT NULL DEFAULT ('0'),
   PRIMARY KEY (`id`),
   CONSTRAINT `taskkit_schedule_misfire` CHECK (CASE misfire WHEN 'once' THEN 1 WHEN 'all' THEN 1 WHEN 'forget' THEN 1 ELSE 0 END),
   CONSTRAINT `taskkit_schedule_next` CHECK ((next_date IS NULL) = (next_wall IS NULL)),
+  CONSTRAINT `taskkit_schedule_overlap` CHECK (CASE overlap WHEN 'skip' THEN 1 WHEN 'buffer' THEN 1 WHEN 'allow' THEN 1 ELSE 0 END),
   CONSTRAINT `taskkit_schedule_priority` CHECK (priority BETWEEN 1 AND 4)
 );
 -- Create index "taskkit_schedule_name" to table: "taskkit_schedule"
@@ -180,6 +210,9 @@ CREATE TABLE `taskkit_task_event` (
   `actor` uuid NULL,
   `reason` text NULL,
   `was` text NOT NULL,
+  `setting` text NULL,
+  `name` text NULL,
+  `became` text NULL,
   PRIMARY KEY (`id`)
 );
 -- Create index "taskkit_event_task" to table: "taskkit_task_event"
@@ -237,17 +270,25 @@ CREATE TABLE `taskkit_task_message` (
   `message_id` text NOT NULL,
   `created_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
   `outcome` text NOT NULL,
+  `body_hash` integer NOT NULL,
   `task_id` uuid NULL,
   `code` text NULL,
   `detail` text NULL,
   `body` text NULL,
+  `headers` text NULL,
+  `dead_letter_error` text NULL,
+  `redriven_date` datetime NULL,
+  `redriven_by` uuid NULL,
+  `redriven_reason` text NULL,
   PRIMARY KEY (`id`),
-  CONSTRAINT `taskkit_message_outcome` CHECK (CASE outcome WHEN 'submitted' THEN 1 WHEN 'dropped' THEN 1 WHEN 'refused' THEN 1 ELSE 0 END)
+  CONSTRAINT `taskkit_message_outcome` CHECK (CASE outcome WHEN 'submitted' THEN 1 WHEN 'dropped' THEN 1 WHEN 'superseded' THEN 1 WHEN 'refused' THEN 1 WHEN 'redriven' THEN 1 ELSE 0 END)
 );
 -- Create index "taskkit_message_id" to table: "taskkit_task_message"
 CREATE UNIQUE INDEX `taskkit_message_id` ON `taskkit_task_message` (`source`, `message_id`);
 -- Create index "taskkit_message_refused" to table: "taskkit_task_message"
 CREATE INDEX `taskkit_message_refused` ON `taskkit_task_message` (`source`, `id`) WHERE outcome = 'refused';
+-- Create index "taskkit_message_redriven" to table: "taskkit_task_message"
+CREATE INDEX `taskkit_message_redriven` ON `taskkit_task_message` (`source`, `id`) WHERE outcome = 'redriven';
 -- Create index "taskkit_message_created" to table: "taskkit_task_message"
 CREATE INDEX `taskkit_message_created` ON `taskkit_task_message` (`source`, `created_date`);
 -- Create "taskkit_task_parent" table
@@ -295,7 +336,7 @@ CREATE TABLE `taskkit_task_process` (
   `kinds` text NOT NULL,
   `queues` text NOT NULL,
   `slots` integer NOT NULL,
-  `busy` integer NOT NULL DEFAULT ('0'),
+  `max_attempts` integer NOT NULL DEFAULT ('0'),
   `draining` bool NOT NULL DEFAULT (false),
   `safe_mode` bool NOT NULL DEFAULT (false),
   `ended_date` datetime NULL,

@@ -23,15 +23,29 @@ type item struct {
 	decision *Decision
 	used     bool // the decision was used by a transaction that has failed
 	refused  *RefusedError
-	tries    int // of the handler
+	tries    int       // of the handler
+	failed   time.Time // when the handler first failed
 	task     uuid.UUID
 	paused   *taskkit.PausedError // the task is paused, and the message was merged into it
+	// superseded: a newer version of its reference came before.
+	superseded *taskkit.SupersededError
 	// tried: a commit with the message had no answer, so its row may be from that commit.
 	tried     bool
 	duplicate bool
+	row       uuid.UUID // of a message that was redriven; zero: it has none yet
+	kept      bool      // it comes from its row, not from the broker
+	differs   bool      // it is a duplicate with another body
 	// dead: the message was refused, now or at an earlier delivery.
 	dead bool
 	done bool // its row is committed
+}
+
+// lock is what its submission locks.
+func (i *item) lock() string {
+	if i.decision == nil {
+		return ""
+	}
+	return i.decision.lock
 }
 
 // takeIn takes a batch in and settles it. It returns when that is done or ctx has ended. The
@@ -51,7 +65,13 @@ func (c *Consumer) takeIn(ctx context.Context, ds []Delivery) {
 			n = 0
 			continue
 		}
-		if c.wait(ctx, n, c.explained(ctx, err)); ctx.Err() != nil {
+		most := retryMax + retryMax/4
+		for _, it := range items {
+			if it.tries > 0 && !it.done && it.refused == nil && it.decision == nil {
+				most = min(most, max(c.config.MaxHold-time.Since(it.failed), time.Millisecond))
+			}
+		}
+		if c.waitAtMost(ctx, n, c.explained(ctx, err), most); ctx.Err() != nil {
 			return
 		}
 	}
@@ -61,19 +81,20 @@ func (c *Consumer) takeIn(ctx context.Context, ds []Delivery) {
 // items returns the items of a batch. Of messages with the same id all but the first are
 // duplicates.
 func (c *Consumer) items(ds []Delivery) []*item {
-	items, first := make([]*item, len(ds)), make(map[string]bool, len(ds))
+	items, first := make([]*item, len(ds)), make(map[string]*item, len(ds))
 	for i, d := range ds {
-		it := &item{Delivery: d, key: d.ID}
+		it := &item{Delivery: d, key: d.key()}
+		_, it.kept = d.Receipt.(keptReceipt)
 		items[i] = it
 		if code, err := c.check(&it.Message); err != nil {
 			c.refuse(it, code, err)
 		}
-		if it.refused != nil && (it.refused.Code == CodeNoID || it.refused.Code == CodeInvalidID) {
-			it.key = hashed(d)
+		if before, is := first[it.key]; is {
+			it.duplicate, it.done = true, true
+			it.differs = hash(it.Body) != hash(before.Body)
+		} else {
+			first[it.key] = it
 		}
-		it.duplicate = first[it.key]
-		it.done = it.duplicate
-		first[it.key] = true
 	}
 	return items
 }
@@ -147,8 +168,15 @@ func (c *Consumer) recognise(ctx context.Context, items []*item) error {
 		return err
 	}
 	for _, it := range items {
-		if outcome, is := seen[it.key]; is && !it.done {
-			it.done, it.duplicate, it.dead = true, !it.tried, outcome == store.MessageRefused
+		was, is := seen[it.key]
+		if it.done {
+			continue
+		}
+		if it.row = uuid.Nil; is && was.Outcome == store.MessageRedriven {
+			it.row = was.Row
+		} else if is {
+			it.done, it.duplicate, it.dead = true, !it.tried, was.Outcome == store.MessageRefused
+			it.differs = it.duplicate && was.Hash != hash(it.Body)
 		}
 	}
 	return nil
@@ -167,11 +195,13 @@ func (c *Consumer) decide(ctx context.Context, it *item) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	it.tries++
+	if it.tries++; it.tries == 1 {
+		it.failed = time.Now()
+	}
 	if code := ofHandler(ctx, err); code != "" {
 		c.refuse(it, code, err)
-	} else if it.tries >= c.config.MaxTries {
-		c.refuse(it, CodeGaveUp, fmt.Errorf("the handler failed %d times: %w", it.tries, err))
+	} else if held := time.Since(it.failed); it.tries >= c.config.MaxTries || held >= c.config.MaxHold {
+		c.refuse(it, CodeGaveUp, fmt.Errorf("the handler failed %d times within %v: %w", it.tries, held.Round(time.Millisecond), err))
 	} else {
 		return fmt.Errorf("message %q: %w", clip(it.ID), err)
 	}
@@ -231,7 +261,9 @@ func (c *Consumer) store(ctx context.Context, items []*item) (err error) {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	defer tx.Rollback()
-	rows := make([]*store.Message, 0, len(items))
+	// Consumers that lock the same references in another order would wait for each other. Messages of one stay in their order.
+	slices.SortStableFunc(items, func(a, b *item) int { return strings.Compare(a.lock(), b.lock()) })
+	rows, again := make([]*store.Message, 0, len(items)), []*store.Message(nil)
 	counted := &statements{ExecQuerier: tx}
 	for _, it := range items {
 		it.used = true
@@ -240,10 +272,23 @@ func (c *Consumer) store(ctx context.Context, items []*item) (err error) {
 				return err
 			}
 		}
-		rows = append(rows, c.row(it))
+		if row := c.row(it); it.row != uuid.Nil {
+			again = append(again, row)
+		} else {
+			rows = append(rows, row)
+		}
 	}
 	// Other consumers may take in the same messages at the same time, in another order.
-	slices.SortFunc(rows, func(a, b *store.Message) int { return strings.Compare(a.Message, b.Message) })
+	inOrder := func(a, b *store.Message) int { return strings.Compare(a.Message, b.Message) }
+	slices.SortFunc(rows, inOrder)
+	slices.SortFunc(again, inOrder)
+	for _, row := range again {
+		if is, err := c.sql.TakeMessageAnew(ctx, tx, row); err != nil {
+			return err
+		} else if !is {
+			return errAgain // another consumer has taken it in
+		}
+	}
 	if err := c.sql.RecordMessages(ctx, tx, rows); err != nil {
 		if classify.UniqueViolation(err) {
 			return errAgain // another consumer has taken in one of them
@@ -275,8 +320,9 @@ func (c *Consumer) submit(ctx context.Context, tx *statements, it *item) error {
 	before := tx.n
 	id, err := it.decision.call(ctx, tx, first)
 	paused, merged := errors.AsType[*taskkit.PausedError](err)
-	if err == nil || merged {
-		it.task, it.paused = id, paused
+	superseded, older := errors.AsType[*taskkit.SupersededError](err)
+	if err == nil || merged || older {
+		it.task, it.paused, it.superseded = id, paused, superseded
 		return nil
 	}
 	code := ofSubmission(ctx, err)
@@ -292,13 +338,18 @@ func (c *Consumer) submit(ctx context.Context, tx *statements, it *item) error {
 
 // row returns the record of a message.
 func (c *Consumer) row(it *item) *store.Message {
-	m := &store.Message{ID: store.NewID(), Source: c.config.Name, Message: it.key}
+	m := &store.Message{ID: it.row, Source: c.config.Name, Message: it.key, Hash: hash(it.Body)}
+	if m.ID == uuid.Nil {
+		m.ID = store.NewID()
+	}
 	switch {
 	case it.refused != nil:
 		m.Outcome, m.Code, m.Detail = store.MessageRefused, string(it.refused.Code), it.refused.Err.Error()
-		m.Body = storable(it.Body)
+		m.Body, m.Headers = kept(&it.Message)
 	case it.decision.submit == nil:
 		m.Outcome, m.Detail = store.MessageDropped, it.decision.reason
+	case it.superseded != nil:
+		m.Outcome, m.Detail = store.MessageSuperseded, it.superseded.Error()
 	default:
 		m.Outcome, m.Task = store.MessageSubmitted, it.task
 	}
@@ -314,12 +365,20 @@ func (c *Consumer) acknowledge(ctx context.Context, items []*item, began time.Ti
 		switch {
 		case it.duplicate:
 			e.Duplicates++
+			if it.differs {
+				c.config.Log.Warn("intake: message has the id of an earlier one and another body: it is a duplicate", "source", c.config.Name, "id", clip(it.key))
+				c.observe(ctx, DuplicateDiffers{Source: c.config.Name, ID: clip(it.key)})
+			}
 		case it.refused != nil:
 			e.Refused++
 			c.config.Log.Error("intake: message refused", "source", c.config.Name, "id", it.refused.ID, "code", it.refused.Code, "error", it.refused.Err)
 			c.observe(ctx, MessageRefused{Err: it.refused})
 		case it.decision.submit == nil:
 			e.Dropped++
+		case it.superseded != nil:
+			e.Superseded++
+			c.config.Log.Info("intake: message superseded", "source", c.config.Name, "id", it.ID,
+				"reference", it.superseded.Reference, "version", it.superseded.Version, "newest", it.superseded.Newest)
 		default:
 			e.Submitted++
 			if it.paused != nil {
@@ -328,7 +387,9 @@ func (c *Consumer) acknowledge(ctx context.Context, items []*item, began time.Ti
 				c.observe(ctx, MergedIntoPaused{Source: c.config.Name, ID: it.ID, Err: it.paused})
 			}
 		}
-		if it.dead && c.config.DeadLetter {
+		if it.kept {
+			e.Redriven++
+		} else if it.dead && c.config.DeadLetter {
 			rejected = append(rejected, it.Delivery)
 		} else {
 			accepted = append(accepted, it.Delivery)
@@ -337,21 +398,49 @@ func (c *Consumer) acknowledge(ctx context.Context, items []*item, began time.Ti
 	c.counts.received.Add(int64(e.Messages))
 	c.counts.submitted.Add(int64(e.Submitted))
 	c.counts.dropped.Add(int64(e.Dropped))
+	c.counts.superseded.Add(int64(e.Superseded))
 	c.counts.refused.Add(int64(e.Refused))
 	c.counts.duplicates.Add(int64(e.Duplicates))
 	c.counts.paused.Add(int64(e.Paused))
-	ctx, cancel := c.call(ctx)
-	defer cancel()
-	var err error
-	if len(rejected) > 0 {
-		err = c.config.Source.Reject(ctx, rejected)
-	}
-	if len(accepted) > 0 {
-		err = errors.Join(err, c.config.Source.Ack(ctx, accepted))
-	}
-	if err != nil {
+	err := c.withoutDeadLetter(ctx, c.callSource(ctx, c.config.Source.Reject, rejected))
+	if err = errors.Join(err, c.callSource(ctx, c.config.Source.Ack, accepted)); err != nil {
 		c.config.Log.Warn("intake: cannot acknowledge messages, which will be delivered again", "source", c.config.Name, "messages", len(items), "error", err)
 	}
 	e.Duration = time.Since(began)
 	c.observe(ctx, e)
+}
+
+// callSource acknowledges or rejects messages.
+func (c *Consumer) callSource(ctx context.Context, how func(context.Context, []Delivery) error, ds []Delivery) error {
+	if len(ds) == 0 {
+		return nil
+	}
+	ctx, cancel := c.call(ctx)
+	defer cancel()
+	return how(ctx, ds)
+}
+
+// withoutDeadLetter records and acknowledges the messages of a *[DeadLetterError], and returns any other error.
+func (c *Consumer) withoutDeadLetter(ctx context.Context, err error) error {
+	failed, is := errors.AsType[*DeadLetterError](err)
+	if !is {
+		return err
+	}
+	for _, d := range failed.Deliveries {
+		id := d.key()
+		c.config.Log.Error("intake: message is no dead letter", "source", c.config.Name, "id", clip(id), "error", failed.Err)
+		for n := 1; ; n++ {
+			cctx, cancel := c.call(ctx)
+			err := c.sql.RecordDeadLetterError(cctx, c.config.DB, c.config.Name, id, failed.Err.Error())
+			cancel()
+			if err == nil {
+				break
+			}
+			if c.wait(ctx, n, err); ctx.Err() != nil {
+				return err
+			}
+		}
+		c.observe(ctx, DeadLetterFailed{Source: c.config.Name, ID: clip(id), Err: failed.Err})
+	}
+	return c.callSource(ctx, c.config.Source.Ack, failed.Deliveries)
 }

@@ -42,6 +42,10 @@ type Config struct {
 	// Defaults to 1 MiB.
 	MaxBody int
 
+	// MaxHold is how long a message whose handler returns transient errors may hold up the messages behind it, which
+	// are received after it: then it is refused. Add the duration of a call. Defaults to 30 s.
+	MaxHold time.Duration
+
 	// MaxTries is how often the handler is called for one message while it returns
 	// transient errors. Defaults to 10.
 	MaxTries int
@@ -51,7 +55,7 @@ type Config struct {
 	Name string
 
 	// NotBeforeHeader is the header with the earliest start, as RFC 3339 or as seconds
-	// since 1970. Defaults to "nbf"; "-" for none.
+	// since 1970, which may have a fraction. Defaults to "nbf"; "-" for none.
 	NotBeforeHeader string
 
 	// Observe is called for each [Event], from the goroutine of Run. It must not block.
@@ -83,6 +87,7 @@ func (c Config) withDefaults() Config {
 	c.CallTimeout = cmp.Or(c.CallTimeout, 10*time.Second)
 	c.Log = cmp.Or(c.Log, slog.Default())
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
+	c.MaxHold = cmp.Or(c.MaxHold, 30*time.Second)
 	c.MaxTries = cmp.Or(c.MaxTries, 10)
 	c.NotBeforeHeader = cmp.Or(c.NotBeforeHeader, "nbf")
 	c.Remember = cmp.Or(c.Remember, 14*24*time.Hour)
@@ -126,7 +131,7 @@ func (c Config) check() error {
 	for _, f := range []struct {
 		name string
 		d    time.Duration
-	}{{"CallTimeout", c.CallTimeout}, {"Remember", c.Remember}, {"Retry", c.Retry}} {
+	}{{"CallTimeout", c.CallTimeout}, {"MaxHold", c.MaxHold}, {"Remember", c.Remember}, {"Retry", c.Retry}} {
 		if f.d < time.Millisecond {
 			bad(f.name, "%v: want at least 1ms", f.d)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"taskkit.dev/internal/classify"
@@ -19,6 +20,9 @@ type Consumer struct {
 	sql    sqlbase.Statements // since Run began
 	most   int                // messages in one transaction, at present
 	counts counters
+
+	pending atomic.Bool                        // there may be messages to be taken in anew
+	stop    atomic.Pointer[context.CancelFunc] // ends the present Receive
 }
 
 // New returns a consumer. It uses neither the database nor the broker. All mistakes in the
@@ -32,10 +36,11 @@ func New(c Config) (*Consumer, error) {
 }
 
 // pruneEvery is how often a consumer removes old rows of messages, and prunePage how many in
-// one statement.
+// one statement. redriveEvery is how often it looks for messages that are to be taken in anew.
 const (
-	pruneEvery = 10 * time.Minute
-	prunePage  = 1000
+	pruneEvery   = 10 * time.Minute
+	prunePage    = 1000
+	redriveEvery = 20 * time.Second
 )
 
 // Run takes messages in until ctx ends, then acknowledges those whose transaction it has begun,
@@ -53,23 +58,42 @@ func (c *Consumer) Run(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	pruned := make(chan struct{})
-	pctx, stop := context.WithCancel(ctx)
+	c.pending.Store(true)
+	kept := make(chan struct{})
+	kctx, stop := context.WithCancel(ctx)
 	go func() {
-		defer close(pruned)
-		c.prune(pctx)
+		defer close(kept)
+		c.keep(kctx)
 	}()
 	defer func() {
 		stop()
-		<-pruned
+		<-kept
 	}()
 	for n := 1; ctx.Err() == nil; {
-		ds, err := c.config.Source.Receive(ctx, c.config.BatchSize)
+		rctx, stop := context.WithCancel(ctx)
+		if c.stop.Store(&stop); c.pending.Load() {
+			stop()
+			if err := c.takeInAnew(ctx); err != nil {
+				c.wait(ctx, n, err)
+				n++
+			} else {
+				n = 1
+			}
+			continue
+		}
+		ds, err := c.config.Source.Receive(rctx, c.config.BatchSize)
+		interrupted := rctx.Err() != nil
+		stop()
+		if is[*DeadLetterError](err) {
+			if err = c.withoutDeadLetter(ctx, err); err == nil {
+				continue
+			}
+		}
 		if err == nil && len(ds) == 0 {
 			err = errors.New("the source returned neither messages nor an error")
 		}
 		switch {
-		case ctx.Err() != nil:
+		case interrupted: // an error occurs again
 		case err != nil:
 			c.wait(ctx, n, err)
 			n++
@@ -100,11 +124,16 @@ func (c *Consumer) prepare(ctx context.Context) error {
 
 // wait reports an error that may pass, and pauses before the next try.
 func (c *Consumer) wait(ctx context.Context, n int, err error) {
+	c.waitAtMost(ctx, n, err, retryMax+retryMax/4)
+}
+
+// waitAtMost is wait with a longest pause.
+func (c *Consumer) waitAtMost(ctx context.Context, n int, err error, most time.Duration) {
 	d := c.config.Retry << min(n-1, 20)
 	if d <= 0 || d > retryMax {
 		d = retryMax
 	}
-	d += rand.N(d/4 + 1)
+	d = min(d+rand.N(d/4+1), most)
 	c.counts.waits.Add(1)
 	c.config.Log.Warn("intake: waiting", "source", c.config.Name, "try", n, "retry_in", d, "error", err)
 	c.observe(ctx, Waiting{Source: c.config.Name, Try: n, RetryIn: d, Err: err})
@@ -122,21 +151,68 @@ func (c *Consumer) observe(ctx context.Context, e Event) {
 	}
 }
 
-// prune removes rows older than Config.Remember, until ctx ends.
-func (c *Consumer) prune(ctx context.Context) {
-	t := time.NewTimer(rand.N(pruneEvery))
-	defer t.Stop()
+// keep removes rows older than Config.Remember and looks for messages that are to be taken in anew, until ctx ends.
+func (c *Consumer) keep(ctx context.Context) {
+	prune := time.NewTimer(rand.N(pruneEvery))
+	defer prune.Stop()
+	redrive := time.NewTimer(rand.N(redriveEvery))
+	defer redrive.Stop()
 	for {
+		var err error
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.C:
+		case <-redrive.C:
+			err = c.redriven(ctx)
+			redrive.Reset(redriveEvery)
+		case <-prune.C:
+			err = c.pruneOnce(ctx)
+			prune.Reset(pruneEvery)
 		}
-		if err := c.pruneOnce(ctx); err != nil && ctx.Err() == nil {
-			c.config.Log.Warn("intake: cannot remove old messages", "source", c.config.Name, "error", err)
+		if err != nil && ctx.Err() == nil {
+			c.config.Log.Warn("intake: cannot remove old messages or find redriven ones", "source", c.config.Name, "error", err)
 		}
-		t.Reset(pruneEvery)
 	}
+}
+
+// redriven interrupts Receive if there are messages to be taken in anew.
+func (c *Consumer) redriven(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.config.CallTimeout)
+	defer cancel()
+	found, err := c.sql.RedrivenMessages(ctx, c.config.DB, c.config.Name, 1)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	c.pending.Store(true)
+	if stop := c.stop.Load(); stop != nil {
+		(*stop)()
+	}
+	return nil
+}
+
+// keptReceipt is the receipt of a message that comes from its row.
+type keptReceipt struct{}
+
+// takeInAnew takes in messages that [Redrive] has given back.
+func (c *Consumer) takeInAnew(ctx context.Context) error {
+	cctx, cancel := c.call(ctx)
+	defer cancel()
+	found, err := c.sql.RedrivenMessages(cctx, c.config.DB, c.config.Name, c.config.BatchSize)
+	if err != nil {
+		return c.explained(ctx, err)
+	}
+	c.pending.Store(len(found) == c.config.BatchSize)
+	ds := make([]Delivery, len(found))
+	for i, m := range found {
+		ds[i].Receipt = keptReceipt{}
+		if ds[i].Message, err = whole(m.Message, m.Body, m.Headers); err != nil {
+			return err
+		}
+	}
+	if len(ds) > 0 {
+		c.takeIn(ctx, ds)
+	}
+	return nil
 }
 
 func (c *Consumer) pruneOnce(ctx context.Context) error {

@@ -166,7 +166,7 @@ func TestRefused(t *testing.T) {
 		if got := tasks(t, db); !maps.Equal(got, map[int]int{1: 1, 2: 1, 999: 1}) {
 			t.Errorf("tasks %v", got)
 		}
-		refused, err := intake.Refused(t.Context(), db.DB, db.Schema, "registrar", uuid.Nil, 100)
+		refused, err := intake.Refused(t.Context(), db.DB, db.Schema, intake.RefusedFilter{Source: "registrar"}, uuid.Nil, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func TestRefused(t *testing.T) {
 		if len(q.rejected) != len(want)+4 {
 			t.Errorf("%d dead letters", len(q.rejected))
 		}
-		page, err := intake.Refused(t.Context(), db.DB, db.Schema, "registrar", refused[2].Row, 2)
+		page, err := intake.Refused(t.Context(), db.DB, db.Schema, intake.RefusedFilter{Source: "registrar"}, refused[2].Row, 2)
 		if err != nil || len(page) != 2 || page[0].Row != refused[3].Row {
 			t.Errorf("page %+v, %v", page, err)
 		}
@@ -215,13 +215,14 @@ func TestNotBefore(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		at := time.Date(2031, 3, 1, 6, 0, 0, 0, time.UTC)
-		m, seconds := message("a", 1), message("b", 2)
+		m, seconds, float := message("a", 1), message("b", 2), message("c", 3)
+		float.Headers = map[string]string{"nbf": fmt.Sprint(float64(at.Unix()))} // with an exponent
 		m.Headers = map[string]string{"nbf": at.Format(time.RFC3339)}
 		seconds.Headers = map[string]string{"nbf": fmt.Sprint(at.Unix())}
-		r := run(t, config(t, db, newQueue(m, seconds)))
-		r.until("both", received(2))
+		r := run(t, config(t, db, newQueue(m, seconds, float)))
+		r.until("all", received(3))
 		all, err := taskkit.NewClient(db.DB, taskkit.WithSchema(schemaOf(db))).Tasks(t.Context(), taskkit.Filter{})
-		if err != nil || len(all) != 2 {
+		if err != nil || len(all) != 3 {
 			t.Fatalf("%d tasks, %v", len(all), err)
 		}
 		for _, task := range all {
@@ -328,7 +329,7 @@ func TestConfig(t *testing.T) {
 		if _, ok := errors.AsType[*taskkit.SchemaError](err); !ok || !q.closed {
 			t.Errorf("without tables: %v, closed %v", err, q.closed)
 		}
-		_, err = intake.Refused(t.Context(), db.DB, db.Schema, "registrar", uuid.Nil, 1)
+		_, err = intake.Refused(t.Context(), db.DB, db.Schema, intake.RefusedFilter{Source: "registrar"}, uuid.Nil, 1)
 		if _, ok := errors.AsType[*taskkit.SchemaError](err); !ok {
 			t.Errorf("refused messages without tables: %v", err)
 		}

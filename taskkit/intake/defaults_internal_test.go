@@ -24,6 +24,7 @@ func TestDefaults(t *testing.T) {
 		"CallTimeout":     {"10 s", 10 * time.Second},
 		"Log":             {"slog.Default", slog.Default()},
 		"MaxBody":         {"1 MiB", 1 << 20},
+		"MaxHold":         {"30 s", 30 * time.Second},
 		"MaxTries":        {"10", 10},
 		"NotBeforeHeader": {`"nbf"; "-" for none`, "nbf"},
 		"Observe":         {"none", nil},

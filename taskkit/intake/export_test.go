@@ -9,3 +9,6 @@ func Prune(ctx context.Context, c *Consumer) error {
 	}
 	return c.pruneOnce(ctx)
 }
+
+// TakeInRedriven lets a consumer that runs poll at once for messages that are to be taken in anew.
+func TakeInRedriven(ctx context.Context, c *Consumer) error { return c.redriven(ctx) }

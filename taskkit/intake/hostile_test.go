@@ -121,7 +121,7 @@ func TestHostile(t *testing.T) {
 		if got := tasks(t, db); !maps.Equal(got, map[int]int{1: 1, 2: 1}) {
 			t.Errorf("tasks %v", got)
 		}
-		refused, err := intake.Refused(t.Context(), db.DB, db.Schema, "registrar", uuid.Nil, 100)
+		refused, err := intake.Refused(t.Context(), db.DB, db.Schema, intake.RefusedFilter{Source: "registrar"}, uuid.Nil, 100)
 		if err != nil || len(refused) != len(want)+2 {
 			t.Errorf("%d refused, %v", len(refused), err)
 		}
@@ -160,7 +160,7 @@ func TestHandlerHangs(t *testing.T) {
 		r := run(t, c)
 		r.until("both", received(2))
 		r.stop()
-		refused, err := intake.Refused(t.Context(), db.DB, db.Schema, "registrar", uuid.Nil, 100)
+		refused, err := intake.Refused(t.Context(), db.DB, db.Schema, intake.RefusedFilter{Source: "registrar"}, uuid.Nil, 100)
 		if err != nil || len(refused) != 1 || refused[0].Code != intake.CodeGaveUp || len(hangs) != 2 {
 			t.Errorf("refused %+v, %v, after %d calls", refused, err, len(hangs))
 		}
@@ -179,6 +179,27 @@ func TestHandlerHangs(t *testing.T) {
 		r.stop()
 		if s := r.Stats(); s.Received+s.Refused+s.Waits != 0 || len(q.unacked) != 2 {
 			t.Errorf("counted %+v, %d not settled", s, len(q.unacked))
+		}
+	})
+}
+
+// A message whose handler fails for now holds up those behind it no longer than the configuration says, whatever the number
+// of tries and the length of the pauses.
+func TestMaxHold(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		c := config(t, db, newQueue(message("network", 1), message("behind", 2)))
+		c.Handler, c.BatchSize = hostile, 1
+		c.MaxTries, c.MaxHold, c.Retry = 1_000_000, 50*time.Millisecond, time.Hour
+		r := run(t, c)
+		r.until("both", received(2))
+		r.stop()
+		refused, err := intake.Refused(t.Context(), db.DB, db.Schema, intake.RefusedFilter{Source: "registrar"}, uuid.Nil, 100)
+		if err != nil || len(refused) != 1 || refused[0].Code != intake.CodeGaveUp || refused[0].ID != "network" {
+			t.Errorf("refused %+v, %v", refused, err)
+		}
+		if got := tasks(t, db); !maps.Equal(got, map[int]int{2: 1}) {
+			t.Errorf("tasks %v", got)
 		}
 	})
 }
@@ -253,7 +274,7 @@ END $$`, `CREATE TRIGGER refuse BEFORE INSERT ON taskkit_queued_task FOR EACH RO
 	if s := r.Stats(); s.Submitted != 1 || s.Refused != 1 {
 		t.Errorf("counted %+v", s)
 	}
-	refused, err := intake.Refused(t.Context(), db.DB, db.Schema, "registrar", uuid.Nil, 100)
+	refused, err := intake.Refused(t.Context(), db.DB, db.Schema, intake.RefusedFilter{Source: "registrar"}, uuid.Nil, 100)
 	if err != nil || len(refused) != 1 || refused[0].Code != intake.CodeDatabase {
 		t.Errorf("refused %+v, %v", refused, err)
 	}

@@ -20,8 +20,9 @@ func TestMain(m *testing.M) { testdb.LeakMain(m) }
 
 // statusSpec is a change of a person's status.
 type statusSpec struct {
-	Person int    `json:"person" validate:"gte=1"`
-	Status string `json:"status" validate:"required"`
+	Person  int    `json:"person" validate:"gte=1"`
+	Status  string `json:"status" validate:"required"`
+	Version int64  `json:"version"`
 }
 
 var statusKind = taskkit.NewKind(taskkind.Definition[statusSpec, struct{}, struct{}]{Name: "status"})

@@ -30,7 +30,7 @@ const (
 	CodeRefused Code = "refused"
 	// CodePanic: the handler or a method of the spec panicked.
 	CodePanic Code = "panic"
-	// CodeGaveUp: the handler has returned transient errors [Config.MaxTries] times.
+	// CodeGaveUp: the handler has returned transient errors [Config.MaxTries] times, or for [Config.MaxHold].
 	CodeGaveUp Code = "gave_up"
 	// CodeUnknownKind: no such kind is registered, or it is retired.
 	CodeUnknownKind Code = "unknown_kind"

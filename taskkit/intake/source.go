@@ -1,6 +1,9 @@
 package intake
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Delivery is a message that a source has delivered, with a receipt for its acknowledgement.
 type Delivery struct {
@@ -21,7 +24,21 @@ type Source interface {
 	Ack(ctx context.Context, ds []Delivery) error
 	// Reject returns messages to the broker as dead letters, or drops them if the broker has
 	// none. It omits messages of a lost connection as well. The consumer rejects before it acknowledges.
+	// Messages that the broker does not take as dead letters are in a *[DeadLetterError], also of the next Receive.
 	Reject(ctx context.Context, ds []Delivery) error
 	// Close closes the connection. The source must not be used afterwards.
 	Close() error
 }
+
+// DeadLetterError: the broker does not take refused messages as dead letters, for example because they are too
+// large. The consumer records the reason with them and acknowledges them.
+type DeadLetterError struct {
+	Deliveries []Delivery // not settled
+	Err        error
+}
+
+func (e *DeadLetterError) Error() string {
+	return fmt.Sprintf("intake: the broker does not take %d messages as dead letters: %v", len(e.Deliveries), e.Err)
+}
+
+func (e *DeadLetterError) Unwrap() error { return e.Err }

@@ -23,7 +23,7 @@ type KindUnknown struct {
 	Kind     string
 	Revision int
 	Queue    string
-	Tasks    int64     // that were due, or a part of them
+	Tasks    int64     // at least so many were due
 	Since    time.Time // when that was first seen
 }
 
@@ -75,6 +75,20 @@ type PresenceUnknown struct {
 // its presence lock or could not renew its heartbeat, and may have taken its tasks over. What it
 // had not committed is undone, and it registers under a new ID.
 type DeclaredDead struct{ Worker string }
+
+// OutageBegan: the worker cannot use the database, for a reason that no task has caused: it is down, read-only or full, its
+// role lacks a right, or the tables are missing. The worker claims nothing, and its tasks spend no attempt. It probes until an
+// [OutageEnded]. Other events of failures that follow from it have lines of the level DEBUG in the log.
+type OutageBegan struct {
+	Worker string
+	Err    error // the first
+}
+
+// OutageEnded: the worker can use the database again.
+type OutageEnded struct {
+	Worker   string
+	Duration time.Duration // since OutageBegan
+}
 
 // HeartbeatFailed: the worker could not renew its heartbeat. It tries again.
 type HeartbeatFailed struct {
@@ -194,6 +208,26 @@ type ScheduleMissed struct {
 	Submitted int    // tasks for these wall times
 }
 
+// ScheduleSkipped: a fire of a schedule has no task, since an earlier task has not ended.
+type ScheduleSkipped struct {
+	Worker   string
+	Schedule string
+	Kind     string
+	Wall     string    // the wall time; empty: it was triggered
+	Policy   string    // the overlap policy, see taskops.Overlap; "unique key": a task has the unique key
+	Task     uuid.UUID // the earlier task; zero for a unique key
+}
+
+// ScheduleAlternates: since its last fire, programs have set a schedule again and again from one definition to another and back.
+// Probably two of them have different definitions under one name, or one of them is old.
+type ScheduleAlternates struct {
+	Worker   string
+	Schedule string
+	Kind     string
+	Changes  int       // in a row that went back to the definition before
+	Modified time.Time // the last of them
+}
+
 // ScheduleFailed: a schedule cannot submit its task.
 type ScheduleFailed struct {
 	Worker   string
@@ -222,6 +256,8 @@ func (WorkerPolling) event()       {}
 func (PresenceMissing) event()     {}
 func (PresenceUnknown) event()     {}
 func (DeclaredDead) event()        {}
+func (OutageBegan) event()         {}
+func (OutageEnded) event()         {}
 func (HeartbeatFailed) event()     {}
 func (ClaimFailed) event()         {}
 func (GroupCommitFailed) event()   {}
@@ -236,4 +272,6 @@ func (KindUnknown) event()         {}
 func (UnknownKindsEnded) event()   {}
 func (ScheduleFired) event()       {}
 func (ScheduleMissed) event()      {}
+func (ScheduleSkipped) event()     {}
+func (ScheduleAlternates) event()  {}
 func (ScheduleFailed) event()      {}

@@ -67,7 +67,7 @@ func Fetch[Result any](ctx context.Context, c *Client, id taskkit.ID) (Result, e
 	return r, nil
 }
 
-// Await starts a job, waits until it is done, and fetches its result (PTV-35). Each is
+// Await starts a job, waits until it is done, and fetches its result. Each is
 // called with the job when it has started and with each change, including progress, and
 // may be nil. One job is started, whatever happens to connections and server meanwhile.
 // When ctx ends the job goes on: stop or delete it, or watch it again, by the id that

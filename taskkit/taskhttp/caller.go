@@ -37,6 +37,11 @@ const (
 	OpApprove Operation = "approve"
 	OpChange  Operation = "change" // of settings, see [Settings]
 	OpDelete  Operation = "delete"
+
+	// OpRetryFailed and the next two start another job, made of one that has ended.
+	OpRetryFailed Operation = "retry-failed" // over its failed items
+	OpContinue    Operation = "continue"     // over what it has not processed
+	OpApply       Operation = "apply"        // of a preview: over exactly its items
 )
 
 // Authorizer decides whether a caller may do something with a task. An error means no;

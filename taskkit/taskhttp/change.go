@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -15,8 +16,10 @@ import (
 type change struct {
 	op   Operation
 	call func(*taskkit.Client, context.Context, taskkit.ID, ...taskkit.RequestOption) (*taskkit.Task, error)
-	// decide says what the status of a job means for the request.
-	decide func(t *taskkit.Task, j *Job) decision
+	// decide says what the status of a job means for the request. A request that is possible may
+	// be refused by the task itself, as refusal says beforehand.
+	decide  func(t *taskkit.Task, j *Job) decision
+	refusal func(*taskkit.Refusals) error
 }
 
 // decision is what the status of a job means for a request.
@@ -28,8 +31,7 @@ const (
 	refused
 )
 
-// changes are the requests, with the table of PTV-16 to 22. What is possible here may be
-// refused by the task itself.
+// changes are the requests, with the table of the protocol.
 var changes = []change{
 	{OpStop, (*taskkit.Client).Stop, func(t *taskkit.Task, j *Job) decision {
 		switch {
@@ -39,7 +41,7 @@ var changes = []change{
 			return ignored
 		}
 		return possible
-	}},
+	}, func(r *taskkit.Refusals) error { return r.Stop }},
 	{OpPause, (*taskkit.Client).Pause, func(_ *taskkit.Task, j *Job) decision {
 		switch {
 		case j.Done, j.Status == Stopping:
@@ -48,15 +50,15 @@ var changes = []change{
 			return ignored
 		}
 		return possible
-	}},
-	{OpResume, (*taskkit.Client).Resume, whenPaused},
-	{OpApprove, (*taskkit.Client).Approve, whenPaused},
+	}, func(r *taskkit.Refusals) error { return r.Pause }},
+	{OpResume, (*taskkit.Client).Resume, whenPaused, func(r *taskkit.Refusals) error { return r.Resume }},
+	{OpApprove, (*taskkit.Client).Approve, whenPaused, func(r *taskkit.Refusals) error { return r.Approve }},
 	{OpRetry, (*taskkit.Client).Retry, func(_ *taskkit.Task, j *Job) decision {
 		if j.Status != Failed {
 			return refused
 		}
 		return possible
-	}},
+	}, func(r *taskkit.Refusals) error { return r.Retry }},
 }
 
 func whenPaused(_ *taskkit.Task, j *Job) decision {
@@ -72,6 +74,9 @@ type changeBody struct {
 }
 
 func checkReason(reason string) error {
+	if strings.ContainsRune(reason, 0) {
+		return ErrBadParameter.because("the reason contains a NUL character")
+	}
 	if utf8.RuneCountInString(reason) > maxReason {
 		return ErrBadParameter.because("the reason is longer than %d characters", maxReason)
 	}
@@ -97,6 +102,9 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, who Caller, c ch
 		return err
 	}
 	j := s.job(r.Context(), who, t, 0)
+	if err := meets(r, j.Revision); err != nil {
+		return err
+	}
 	switch c.decide(t, j) {
 	case refused:
 		return ErrNotPossible.because("a job that is %s cannot be changed by %s", describe(t, j), c.op).of(j)
@@ -121,19 +129,25 @@ func (s *Server) changedJob(ctx context.Context, who Caller, before, now *taskki
 
 // requestOptions reads the body of a request that changes a job.
 func (s *Server) requestOptions(w http.ResponseWriter, r *http.Request, who Caller) ([]taskkit.RequestOption, error) {
+	reason, err := s.reason(w, r)
 	opts := []taskkit.RequestOption{taskkit.WithActor(who.Owner)}
-	raw, err := s.body(w, r, true)
+	if reason != "" {
+		opts = append(opts, taskkit.WithReason(reason))
+	}
+	return opts, err
+}
+
+// reason reads a body that has a reason, or nothing.
+func (s *Server) reason(w http.ResponseWriter, r *http.Request) (string, error) {
+	raw, err := s.body(w, r, true, changeCodec.Check)
 	if err != nil || raw == nil {
-		return opts, err
+		return "", err
 	}
 	var b changeBody
 	if err := changeCodec.Decode(raw, &b); err != nil {
-		return nil, refusedJSON(ErrNotJSON, err)
+		return "", refusedJSON(ErrNotJSON, err)
 	}
-	if err := checkReason(b.Reason); err != nil {
-		return nil, err
-	}
-	return append(opts, taskkit.WithReason(b.Reason)), nil
+	return b.Reason, checkReason(b.Reason)
 }
 
 // describe names the state of a job.
@@ -149,58 +163,85 @@ func describe(t *taskkit.Task, j *Job) string {
 
 // unchanged says why a task has refused a request.
 func (s *Server) unchanged(r *http.Request, who Caller, t *taskkit.Task, op Operation, err error) error {
-	state, isState := errors.AsType[*taskkit.StateError](err)
-	_, isDuplicate := errors.AsType[*taskkit.DuplicateError](err)
-	switch {
-	case errors.Is(err, taskkit.ErrNotFound):
-		return ErrNoSuchJob
-	case isDuplicate:
-		return ErrKeyTaken
-	case !isState:
+	if e, ok := errors.AsType[*taskkit.DuplicateError](err); ok {
+		return s.taken(r, who, e.ID, refusalDetail(err))
+	}
+	switch p := problemOf(err); {
+	case p == nil, p.Status >= http.StatusInternalServerError:
 		return err
+	case !errors.Is(p, ErrNotPossible):
+		return p
 	}
 	// It may have changed since it was read.
-	found, err := s.rows(r.Context(), []taskkit.ID{t.ID})
-	if err != nil {
-		return err
+	found, readErr := s.rows(r.Context(), []taskkit.ID{t.ID})
+	if readErr != nil {
+		return readErr
 	}
 	now := found[t.ID]
 	if now == nil {
 		return ErrNoSuchJob
 	}
 	j := s.job(r.Context(), who, now, 0)
-	p := ErrNotPossible.because("a job that is %s cannot be changed by %s", describe(now, j), op).of(j)
-	if detail, ok := conditionDetails[state.Condition]; ok {
+	p := ErrNotPossible.because("a job that is %s cannot be changed by %s", describe(now, j), op)
+	if detail := refusalDetail(err); detail != "" {
 		p.Detail = detail
 	}
-	return p
+	return p.of(j)
+}
+
+// refusalDetail says to clients why a task has refused a request, if the status is not why; "": it is.
+func refusalDetail(err error) string {
+	if e, ok := errors.AsType[*taskkit.StateError](err); ok {
+		return conditionDetails[e.Condition]
+	}
+	if e, ok := errors.AsType[*taskkit.ChildError](err); ok {
+		return childDetails[e.Reason]
+	}
+	if e, ok := errors.AsType[*taskkit.DuplicateError](err); ok && e.By == "idempotency key" {
+		return "the job is continued by another one"
+	}
+	switch {
+	case a[*taskkit.ItemsError](err):
+		return "no other job can be made of the items of this one: there are none left, they are not recorded, or belong to its children"
+	case a[*taskkit.PreviewError](err):
+		return "the preview cannot be applied: it has found the items while it ran, is outdated, or has reached its limit of failed items"
+	}
+	return ""
 }
 
 // conditionDetails say to clients which condition of a task withholds it.
 var conditionDetails = map[taskkit.Condition]string{
 	taskkit.ConditionNeedsApproval:     "the job waits for an approval",
 	taskkit.ConditionNeedsNoApproval:   "the job does not wait for an approval: resume it",
-	taskkit.ConditionNeedsSecondPerson: "the job must be approved by somebody else than who has started it",
+	taskkit.ConditionNeedsSecondPerson: "the job must be approved by somebody else than its owner and who has started it",
 	taskkit.ConditionLimitReached:      "the job has reached its limit of failed items",
 }
 
-// errChildNeeded is the problem of a job that cannot be deleted before another one.
-var errChildNeeded = ErrNotPossible.because("the job is part of another one that is not complete: stop it, or delete the other")
+// childDetails say to clients why a job cannot be changed alone that is part of another.
+var childDetails = map[taskkit.ChildReason]string{
+	taskkit.ParentEnded:    "the job is part of another one that has ended: retry the other",
+	taskkit.NeededByParent: "the job is part of another one that is not complete: stop it, or delete the other",
+}
 
-// delete removes a job. To delete what does not exist is allowed (PTV-34).
+// delete removes a job. To delete what does not exist is allowed.
 func (s *Server) delete(w http.ResponseWriter, r *http.Request, who Caller) error {
 	if _, err := query(r); err != nil {
 		return err
 	}
 	began := time.Now()
 	t, err := s.task(r, who, OpDelete)
+	if err == nil {
+		if err := meets(r, snapshot(t, 0).Revision); err != nil {
+			return err
+		}
+	}
 	if err == nil && t.Control != taskkit.ControlDelete {
 		_, err = s.client.Delete(r.Context(), t.ID, taskkit.WithActor(who.Owner))
 	}
-	if child, ok := errors.AsType[*taskkit.ChildError](err); ok && child.Reason == taskkit.NeededByParent {
-		return errChildNeeded
-	}
 	if err != nil && !errors.Is(err, ErrNoSuchJob) && !errors.Is(err, taskkit.ErrNotFound) {
+		if t != nil {
+			err = s.unchanged(r, who, t, OpDelete, err)
+		}
 		return err
 	}
 	if err != nil {

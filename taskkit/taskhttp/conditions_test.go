@@ -25,7 +25,7 @@ func TestConditionsAreNamed(t *testing.T) {
 		}
 		approved := e.do(t, "POST", "/people/approved", `{"mode":"done"}`).job(t).ID
 		refused(approved, "resume", "the job waits for an approval")
-		refused(approved, "approve", "the job must be approved by somebody else than who has started it")
+		refused(approved, "approve", "the job must be approved by somebody else than its owner and who has started it")
 		plain := e.start(t, done).ID
 		check(t, "pause", e.do(t, "POST", path(plain)+"/pause", ""), 202, nil)
 		refused(plain, "approve", "the job does not wait for an approval: resume it")

@@ -1,8 +1,8 @@
 package taskhttp
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -27,6 +27,9 @@ type DeadGroup struct {
 // DeadGroups are the groups of the dead letters, by kind and code.
 type DeadGroups struct {
 	Groups []DeadGroup `json:"groups"`
+	// Truncated are the kinds that have more dead letters than were read: the numbers of their groups are lower bounds, and
+	// there may be more of these groups.
+	Truncated []string `json:"truncated,omitempty"`
 }
 
 // DeadJob is a dead letter as operators may see it: neither spec, state and result nor the text of the error.
@@ -81,7 +84,9 @@ func (p parameters) deadFilter() (f taskops.DeadFilter, err error) {
 		return f, ErrBadParameter.because("queue must be the name of a queue")
 	}
 	if _, ok := p["olderThan"]; ok {
-		f.OlderThan, err = p.duration("olderThan")
+		if f.OlderThan, err = p.duration("olderThan"); err != nil {
+			err = ErrBadParameter.because("olderThan must be a duration like 36h or 2160h")
+		}
 	}
 	return f, err
 }
@@ -100,8 +105,8 @@ func (s *Server) listDead(w http.ResponseWriter, r *http.Request, _ Caller) erro
 	if err != nil {
 		return err
 	}
-	groups := DeadGroups{Groups: []DeadGroup{}}
-	for _, g := range found {
+	groups := DeadGroups{Groups: []DeadGroup{}, Truncated: found.Truncated}
+	for _, g := range found.Groups {
 		groups.Groups = append(groups.Groups, DeadGroup{g.Kind, codeOf(g.Code), g.Tasks, g.Oldest.UTC(), g.Newest.UTC(), g.Example})
 	}
 	writeJSON(w, http.StatusOK, mediaJSON, groups)
@@ -139,7 +144,7 @@ func (s *Server) listDeadJobs(w http.ResponseWriter, r *http.Request, _ Caller) 
 	}
 	if len(found) == limit {
 		page.Next = found[limit-1].ID.String()
-		nextPage(w, r, page.Next)
+		s.nextPage(w, r, page.Next)
 	}
 	writeJSON(w, http.StatusOK, mediaJSON, page)
 	return nil
@@ -171,7 +176,7 @@ var deadChanges = []deadChange{
 
 // selected reads the body of a request about dead letters.
 func (s *Server) selected(w http.ResponseWriter, r *http.Request) (f taskops.DeadFilter, reason string, err error) {
-	raw, err := s.body(w, r, false)
+	raw, err := s.body(w, r, false, deadCodec.Check)
 	if err != nil {
 		return f, "", err
 	}
@@ -228,15 +233,9 @@ func (s *Server) changeDead(c deadChange) handler {
 
 // refusedDead says why a request about a dead letter was refused.
 func refusedDead(err error) *Error {
-	_, taken := errors.AsType[*taskkit.DuplicateError](err)
-	child, ofChild := errors.AsType[*taskkit.ChildError](err)
-	switch {
-	case taken:
-		return ErrKeyTaken
-	case ofChild && child.Reason == taskkit.NeededByParent:
-		return errChildNeeded
-	case ofChild:
-		return ErrNotPossible.because("the job is part of another one that has ended: retry the other")
+	detail := refusalDetail(err)
+	if a[*taskkit.DuplicateError](err) {
+		return ErrKeyTaken.because("%s", detail)
 	}
-	return ErrNotPossible.because("the job has changed since it was listed")
+	return ErrNotPossible.because("%s", cmp.Or(detail, "the job has changed since it was listed"))
 }

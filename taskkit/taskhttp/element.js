@@ -83,12 +83,21 @@ async function* followJob(address, options = {}, job) {
 async function readJob(address, options) {
   return await (await call(address, {}, options)).json();
 }
+function linkAddress(address, job, name) {
+  const href = job.links[name]?.href;
+  if (href === void 0 || !URL.canParse(href, address)) {
+    return void 0;
+  }
+  const url = new URL(href, address);
+  return /^https?:$/.test(url.protocol) && url.origin === new URL(address).origin ? url : void 0;
+}
 async function requestJob(address, job, name, options = {}) {
   const link = job.links[name];
-  if (link === void 0) {
-    throw new Error(`job ${job.id} has no link ${name}`);
+  const url = linkAddress(address, job, name);
+  if (link === void 0 || url === void 0) {
+    throw new Error(`job ${job.id} has no link ${name} to its own server`);
   }
-  return await (await call(new URL(link.href, address), { method: link.method }, options, false)).json();
+  return await (await call(url, { method: link.method }, options, false)).json();
 }
 async function fetchResult(address, options = {}) {
   const url = new URL(address);
@@ -267,13 +276,14 @@ var TaskkitJob = class extends HTMLElement {
     this.#progress.title = progressText(job);
     this.#bar.style.width = `${percent ?? 0}%`;
     const focused = this.shadowRoot?.activeElement;
-    const file = job.links["result"]?.file === true ? job.links["result"].href : void 0;
+    const link = (name) => this.#following && linkAddress(this.#following.address, job, name);
+    const file = job.links["result"]?.file === true ? link("result") : void 0;
     for (const [name, button] of this.#buttons) {
-      button.hidden = job.links[name] === void 0 || name === "result" && file !== void 0;
+      button.hidden = link(name) === void 0 || name === "result" && file !== void 0;
     }
     this.#file.hidden = file === void 0;
     if (file !== void 0) {
-      this.#file.href = new URL(file, this.#following?.address).href;
+      this.#file.href = file.href;
     }
     if (focused instanceof HTMLButtonElement && focused.hidden) {
       [...this.#buttons.values()].find((button) => !button.hidden)?.focus();

@@ -2,6 +2,7 @@ package taskhttp_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -61,4 +62,35 @@ func ExampleOperatorAuthorizer() {
 	// 200 OK {"queues":[]}
 	// 403 Forbidden {"type":"https://taskkit.dev/problems/forbidden","title":"You may not do this","status":403}
 	// 204 No Content
+}
+
+// A server behind a proxy that strips /api, whose clients sign in with a key.
+func ExampleDocument() {
+	db := exampleDB(context.Background())
+	defer db.Close()
+	jobs, err := taskhttp.New(db, taskhttp.Config{
+		Caller: whoCalls, Authorize: taskhttp.OwnJobs, External: "/api",
+		Document: taskhttp.Document{
+			Title: "Greetings", Version: "2",
+			Security: map[string]any{"key": map[string]string{"type": "apiKey", "in": "header", "name": "X-Key"}},
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	raw, err := jobs.OpenAPI()
+	if err != nil {
+		panic(err)
+	}
+	var document struct {
+		Info     struct{ Title string }
+		Servers  []struct{ URL string }
+		Security []map[string][]string
+	}
+	if err := json.Unmarshal(raw, &document); err != nil {
+		panic(err)
+	}
+	fmt.Println(document.Info.Title, document.Servers[0].URL, document.Security)
+	// Output:
+	// Greetings /api [map[key:[]]]
 }

@@ -29,13 +29,20 @@ type greeted struct {
 }
 
 // greetings is a kind; taskgen writes such a definition.
-var greetings = taskkit.NewKind(taskkind.Definition[greetSpec, struct{}, greeted]{Name: "greetings", Preview: true})
+var greetings = taskkit.NewKind(taskkind.Definition[greetSpec, struct{}, greeted]{
+	Name: "greetings", Preview: true,
+	Targets: taskkind.TargetsIn("people", func(s *greetSpec) *[]string { return &s.People }),
+})
 
 type greeter struct{}
 
 func (greeter) Execute(_ context.Context, b *taskkit.Batch[greetSpec, struct{}]) (taskkit.Next, error) {
 	people, next := taskkit.Take(b, b.Spec.People)
 	for _, name := range people {
+		if name == "nobody" {
+			b.Fail(name, taskkit.Permanent("not_found", nil))
+			continue
+		}
 		b.Note(name, "Hello!") // in a preview
 	}
 	return next, nil

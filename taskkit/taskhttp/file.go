@@ -10,8 +10,10 @@ import (
 	"mime"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -114,6 +116,11 @@ func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, who Caller, j 
 	r = r.Clone(r.Context())
 	r.Header.Del("If-Match")
 	r.Header.Del("If-Unmodified-Since")
+	if text := r.Header.Get("Range"); rangeForm.MatchString(text) {
+		r.Header.Set("Range", strings.ToLower(text)) // net/http knows no others
+	} else { // of another unit, or none
+		r.Header.Del("Range")
+	}
 	out := &fileWriter{ResponseWriter: w, control: control}
 	http.ServeContent(out, r, "", f.Modified, in)
 	if out.failed == 0 {
@@ -129,6 +136,9 @@ func (s *Server) sendFile(w http.ResponseWriter, r *http.Request, who Caller, j 
 	}
 	return s.incident(r, ErrInternal, fmt.Errorf("taskhttp: the file of a result cannot be sent: %d %s", out.failed, out.why))
 }
+
+// rangeForm matches a header Range that names bytes. Another one is to be ignored.
+var rangeForm = regexp.MustCompile(`^(?i:bytes)=[ \t,]*([0-9]+-[0-9]*|-[0-9]+)([ \t]*,[ \t]*([0-9]+-[0-9]*|-[0-9]+)?)*$`)
 
 // checkSent logs why the rest of a file is missing that was begun. The client notices by the length.
 func (s *Server) checkSent(r *http.Request, out *fileWriter, in *fileReader) {

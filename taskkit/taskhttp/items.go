@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"taskkit.dev/internal/csvcell"
 	"taskkit.dev/taskkit"
 )
 
@@ -81,7 +82,7 @@ func (s *Server) items(w http.ResponseWriter, r *http.Request, who Caller) error
 		page.Items = append(page.Items, Item{i.Key, i.Outcome, i.Code})
 	}
 	if next != "" {
-		nextPage(w, r, next)
+		s.nextPage(w, r, next)
 	}
 	w.Header().Set("Vary", "Accept")
 	body, err := page.encode(mediaType)
@@ -125,7 +126,7 @@ func (p *ItemsPage) encode(mediaType string) ([]byte, error) {
 		rows := csv.NewWriter(&b)
 		_ = rows.Write([]string{"item", "outcome", "code"}) // Error has it
 		for _, i := range p.Items {
-			_ = rows.Write([]string{string(i.Item), string(i.Outcome), i.Code})
+			_ = rows.Write([]string{string(i.Item), string(i.Outcome), csvcell.Write(i.Code)})
 		}
 		rows.Flush()
 		if err := rows.Error(); err != nil {

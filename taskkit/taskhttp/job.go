@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskcause"
 )
 
 // Status is the status of a job. It is derived from the status of the task and stored nowhere.
@@ -41,7 +43,8 @@ type Job struct {
 	// It has no order. It is also the ETag.
 	Revision string `json:"revision"`
 	Status   Status `json:"status"`
-	// Reason says why a job is QUEUING: worker, time or paused.
+	// Reason says why a job is QUEUING: worker, or one of the causes of package taskcause from paused to children.
+	// Of a job that is RUNNING it is tried_again while an earlier try of its present batch has not succeeded.
 	Reason    string `json:"reason,omitempty"`
 	Done      bool   `json:"done"`      // it will not change any more, except that it may vanish
 	Fetchable bool   `json:"fetchable"` // a fetch returns the result, or why there is none; false once it is erased
@@ -61,8 +64,9 @@ type Job struct {
 	Progress *Progress  `json:"progress"`
 	ParentID taskkit.ID `json:"parentId,omitzero"` // the job of which this one is a child
 	Error    *JobError  `json:"error,omitempty"`   // of a FAILED job
-	// Links name what the caller can do now: self, result, items, preview, stop, pause, resume,
-	// retry, approve, change, delete.
+	// Links name the calls that would be accepted of the caller now and have an effect: self, result, items, preview,
+	// stop, pause, resume, retry, approve, change, delete, and of a job that is read alone
+	// retry-failed, continue, apply.
 	Links map[string]Link `json:"links"`
 }
 
@@ -96,12 +100,15 @@ type Progress struct {
 	ETASeconds    *[2]float64 `json:"etaSeconds,omitempty"`
 }
 
-// The reasons of a job that is QUEUING.
-const (
-	reasonWorker = "worker"
-	reasonTime   = "time"
-	reasonPaused = "paused"
-)
+// reasonWorker is the reason of a job that waits for a worker.
+const reasonWorker = "worker"
+
+// reasons are the causes of a task that its owner is told as the reason of the job.
+var reasons = []taskcause.Cause{
+	taskcause.Paused, taskcause.Approval, taskcause.StopPolicy, taskcause.ChildFailed,
+	taskcause.Start, taskcause.Later, taskcause.Retry, taskcause.Window, taskcause.Rate, taskcause.Throttled, taskcause.Limit, taskcause.Children,
+	taskcause.TriedAgain,
+}
 
 // never reports whether no worker has ever had a task. It does not become true again.
 func never(t *taskkit.Task) bool { return t.Status == taskkit.StatusQueued && t.Fence == 0 }
@@ -123,16 +130,17 @@ func statusOf(t *taskkit.Task) Status {
 	return Running
 }
 
-// reasonOf says why a job is QUEUING. What executors and workers have written about it
-// is for operators.
-func reasonOf(t *taskkit.Task) string {
+// reasonOf says why a job is QUEUING, or that an earlier try of what it is RUNNING failed. What executors and workers have
+// written about it is for operators.
+func reasonOf(t *taskkit.Task, status Status) string {
+	c := t.Cause()
 	switch {
-	case t.Control == taskkit.ControlPause:
-		return reasonPaused
-	case t.Wait > 0:
-		return reasonTime
+	case slices.Contains(reasons, c):
+		return string(c)
+	case status == Queuing:
+		return reasonWorker
 	}
-	return reasonWorker
+	return ""
 }
 
 // snapshot makes a job of a task that was read some time ago, without title and links.
@@ -151,8 +159,8 @@ func snapshot(t *taskkit.Task, ago time.Duration) *Job {
 	j.Done = j.Status == Succeeded || j.Status == Failed || j.Status == Deleted
 	j.Fetchable = j.Done && j.Status != Deleted && !t.ResultErased
 	switch j.Status {
-	case Queuing:
-		j.Reason = reasonOf(t)
+	case Queuing, Running:
+		j.Reason = reasonOf(t, j.Status)
 	case Failed:
 		j.Error = &JobError{Code: codeOf(t.StatusDetail), Title: "The job has failed"}
 	default:
@@ -241,34 +249,6 @@ func cutRevision(revision string) (status, progress string) {
 
 // open reports whether a job goes on until its work is done.
 func (j *Job) open() bool { return !j.Done && j.Status != Stopping }
-
-// link adds what is possible in the state of a job and allowed by may.
-func (j *Job) link(prefix string, t *taskkit.Task, may func(Operation) bool) {
-	self := prefix + "/" + j.ID.String()
-	j.Links = map[string]Link{"self": {Method: "GET", Href: self}}
-	add := func(possible bool, op Operation, method, href string) {
-		if possible && may(op) {
-			name := string(op)
-			if op == OpFetch {
-				name = "result"
-			}
-			j.Links[name] = Link{Method: method, Href: href}
-		}
-	}
-	if j.Preview && j.Status != Deleted && may(OpItems) {
-		j.Links["preview"] = Link{Method: "GET", Href: self + "/preview"}
-	}
-	open := j.open()
-	add(j.Fetchable, OpFetch, "GET", self+"/result")
-	add(j.Progress != nil, OpItems, "GET", self+"/items")
-	add(!j.Done && !never(t), OpStop, "POST", self+"/stop")
-	add(open && !j.Paused, OpPause, "POST", self+"/pause")
-	add(open && j.Paused, OpResume, "POST", self+"/resume")
-	add(open && j.Paused, OpApprove, "POST", self+"/approve")
-	add(open, OpChange, "PATCH", self)
-	add(j.Status == Failed, OpRetry, "POST", self+"/retry")
-	add(j.Status != Deleted, OpDelete, "DELETE", self)
-}
 
 // zero is no id.
 var zero uuid.UUID

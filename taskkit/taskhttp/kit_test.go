@@ -173,6 +173,7 @@ func (e *env) runWorker(tb testing.TB) {
 	taskkit.Register(&r, piecesKind, pieces{})
 	taskkit.Register(&r, seatsKind, seats{})
 	taskkit.Register(&r, rollKind, roll{})
+	taskkit.Register(&r, teamKind, team{})
 	w, err := taskkit.NewWorker(tb.Context(), e.db.DB, &r, taskkit.Config{
 		Schema: e.schema, Slots: 40, Heartbeat: time.Second, DeadAfter: time.Minute, BatchTimeout: 40 * time.Second,
 		Poll: 20 * time.Millisecond, PollListening: 100 * time.Millisecond,

@@ -17,6 +17,14 @@ type Limit struct {
 	Set       bool   `json:"set"`       // by an operator
 	Executing int64  `json:"executing"` // jobs that hold a permit
 	Waiting   int64  `json:"waiting"`   // jobs that wait for one
+	// Jobs are the first jobs that hold a permit, by their ids, at most three.
+	Jobs []LimitJob `json:"jobs,omitempty"`
+}
+
+// LimitJob is a job that holds a permit, and the worker that executes it.
+type LimitJob struct {
+	ID     taskkit.ID `json:"id"`
+	Worker string     `json:"worker"`
 }
 
 // LimitPage is a page of the limits that are in use or set, by key.
@@ -46,11 +54,15 @@ func (s *Server) listLimits(w http.ResponseWriter, r *http.Request, _ Caller) er
 	}
 	page := LimitPage{Limits: []Limit{}}
 	for _, l := range found {
-		page.Limits = append(page.Limits, Limit(l))
+		out := Limit{Key: l.Key, AtMost: l.AtMost, Set: l.Set, Executing: l.Executing, Waiting: l.Waiting}
+		for _, t := range l.Tasks {
+			out.Jobs = append(out.Jobs, LimitJob{t.Task, t.Worker})
+		}
+		page.Limits = append(page.Limits, out)
 	}
 	if len(found) == limit {
 		page.Next = found[limit-1].Key
-		nextPage(w, r, page.Next)
+		s.nextPage(w, r, page.Next)
 	}
 	writeJSON(w, http.StatusOK, mediaJSON, page)
 	return nil
@@ -69,7 +81,7 @@ func (s *Server) setLimit(w http.ResponseWriter, r *http.Request, who Caller) er
 	if err != nil {
 		return err
 	}
-	raw, err := s.body(w, r, false)
+	raw, err := s.body(w, r, false, limitCodec.Check)
 	if err != nil {
 		return err
 	}

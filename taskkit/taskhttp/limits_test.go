@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
 )
 
@@ -46,6 +47,24 @@ func TestLimits(t *testing.T) {
 		}
 		if page := listed[taskhttp.LimitPage](t, e.operate(t, "GET", "/limits", "")); len(page.Limits) != 0 {
 			t.Errorf("limits are left: %+v", page)
+		}
+	})
+}
+
+// A limit names the jobs that hold its permits, and their worker.
+func TestWhoHoldsALimit(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		e := newEnv(t, db)
+		e.runWorker(t)
+		id, err := taskkit.Submit(t.Context(), db.DB, workKind, workSpec{Mode: hold}, taskkit.OwnedBy(e.person), taskkit.WithSchema(e.schema), taskkit.WithLimit("k", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.batch(t, id)
+		page := listed[taskhttp.LimitPage](t, e.operate(t, "GET", "/limits", ""))
+		if len(page.Limits) != 1 || page.Limits[0].Executing != 1 || len(page.Limits[0].Jobs) != 1 || page.Limits[0].Jobs[0].ID != id || page.Limits[0].Jobs[0].Worker == "" {
+			t.Errorf("limits %+v", page)
 		}
 	})
 }

@@ -47,15 +47,14 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, who Caller) error 
 		return err
 	}
 	page := Page{Jobs: []*Job{}}
-	for _, t := range tasks {
-		j := s.job(r.Context(), who, t, 0)
-		if (q["status"] == "" || q["status"] == string(j.Status)) && s.may(r.Context(), who, OpWatch, t) {
+	for i, j := range s.listed(r.Context(), who, tasks) {
+		if (q["status"] == "" || q["status"] == string(j.Status)) && s.may(r.Context(), who, OpWatch, tasks[i]) {
 			page.Jobs = append(page.Jobs, j)
 		}
 	}
 	if len(tasks) == f.Limit {
 		page.Next = tasks[len(tasks)-1].ID.String()
-		nextPage(w, r, page.Next)
+		s.nextPage(w, r, page.Next)
 	}
 	writeJSON(w, http.StatusOK, "application/json", page)
 	return nil
@@ -113,10 +112,10 @@ func (p parameters) size() (int, error) {
 }
 
 // nextPage adds the header of the next page, which begins after a cursor.
-func nextPage(w http.ResponseWriter, r *http.Request, cursor string) {
+func (s *Server) nextPage(w http.ResponseWriter, r *http.Request, cursor string) {
 	values := r.URL.Query()
 	values.Set("cursor", cursor)
-	w.Header().Set("Link", "<"+(&url.URL{Path: r.URL.Path, RawQuery: values.Encode()}).String()+`>; rel="next"`)
+	w.Header().Set("Link", "<"+s.external((&url.URL{Path: r.URL.Path, RawQuery: values.Encode()}).String())+`>; rel="next"`)
 }
 
 // stored returns the statuses of tasks that a job of a status may have.

@@ -1,8 +1,8 @@
 package taskhttp
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskcause"
 )
 
 // object is JSON that is put together here. Its names are written in order.
@@ -29,32 +30,77 @@ const (
 // KIND_Result, and their definitions as KIND_NAME and KIND_Result_NAME.
 func (s *Server) OpenAPI() ([]byte, error) {
 	s.mu.Lock()
-	starts := slices.Clone(s.starts)
+	starts, files := slices.Clone(s.starts), maps.Clone(s.files)
 	s.mu.Unlock()
 	schemas, paths := commonSchemas(), s.jobPaths()
 	if s.config.Operator != nil {
 		s.describeOperators(schemas, paths)
 	}
+	hoisted, ids := map[string]hoistedKind{}, map[string]bool{}
 	for _, st := range starts {
-		spec, err := hoist(schemas, st.name+"_Spec", st.name+"_", st.spec)
-		if err != nil {
-			return nil, fmt.Errorf("taskhttp: the schema of the spec of %s: %w", st.name, err)
+		k, done := hoisted[st.name]
+		if !done {
+			var err error
+			if k, err = hoistKind(schemas, st); err != nil {
+				return nil, err
+			}
+			hoisted[st.name] = k
+			paths[s.config.Prefix+"/kinds/"+st.name+"/results/{id}"] = fetchOfKind(st, k.result, files[st.name] != nil)
 		}
-		if _, err := hoist(schemas, st.name+"_Result", st.name+"_Result_", st.outcome); err != nil {
-			return nil, fmt.Errorf("taskhttp: the schema of the result of %s: %w", st.name, err)
-		}
-		paths[st.path] = object{"post": startOperation(st, spec)}
+		paths[st.path] = object{"post": startOperation(st, startID(ids, st), k.spec)}
+	}
+	d := s.config.Document
+	server := []object{}
+	for _, address := range d.Servers {
+		server = append(server, object{"url": address})
+	}
+	if len(server) == 0 {
+		server = append(server, object{"url": cmp.Or(s.config.External, "/")})
+	}
+	schemes := d.Security
+	if schemes == nil {
+		name, _, _ := strings.Cut(s.config.Challenge, " ")
+		schemes = map[string]any{"caller": object{"type": "http", "scheme": strings.ToLower(name)}}
+	}
+	security := []object{}
+	for _, name := range slices.Sorted(maps.Keys(schemes)) {
+		security = append(security, object{name: []string{}})
 	}
 	return json.MarshalIndent(object{
 		"openapi":           "3.1.1",
 		"jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
 		"info": object{
-			"title": "Jobs", "version": "1",
+			"title": cmp.Or(d.Title, "Jobs"), "version": cmp.Or(d.Version, "1"),
 			"description": "Start, watch, fetch, stop and delete jobs. Each call may be answered with problems that are not listed with it: 401, 403, 500 and 503.",
 		},
-		"paths":      paths,
-		"components": object{"schemas": schemas, "responses": object{"Problem": problemResponse("A problem")}},
+		"servers":  server,
+		"security": security,
+		"tags":     tagsOf(s.config.Operator != nil),
+		"paths":    paths,
+		"components": object{
+			"schemas": schemas, "securitySchemes": schemes,
+		},
 	}, "", "  ")
+}
+
+// Document says what the OpenAPI document of a server has besides its calls.
+type Document struct {
+	// Title and Version are of the API. They default to "Jobs" and "1".
+	Title, Version string
+	// Servers are the addresses of the service. Defaults to Config.External, or "/".
+	Servers []string
+	// Security are the security schemes by name, as the OpenAPI Specification has them, each of which suffices.
+	// Defaults to the scheme of HTTP that Config.Challenge names.
+	Security map[string]any
+}
+
+// tagsOf describes the tags of the operations.
+func tagsOf(operators bool) []object {
+	tags := []object{{"name": "jobs", "description": "Jobs, of any kind"}, {"name": "start", "description": "Starts of jobs"}}
+	if operators {
+		tags = append(tags, object{"name": "operator", "description": "For operators of the service"})
+	}
+	return tags
 }
 
 // openapi sends the document.
@@ -97,67 +143,6 @@ func sendTagged(w http.ResponseWriter, r *http.Request, mediaType, tag string, b
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	// Who does not read it any more need not be told.
 	_, _ = w.Write(body)
-}
-
-// hoist puts a JSON Schema and its definitions into the components and returns a
-// reference to it. Without a schema anything is allowed.
-func hoist(schemas object, name, prefix string, raw []byte) (object, error) {
-	if raw == nil {
-		return object{}, nil
-	}
-	var root object
-	if err := json.Unmarshal(raw, &root); err != nil {
-		return nil, err
-	}
-	definitions, _ := root["$defs"].(object)
-	delete(root, "$defs")
-	delete(root, "$schema")
-	delete(root, "$id")
-	delete(root, "$comment")
-	refer := func(ref string) string {
-		if ref == "#" {
-			return "#/components/schemas/" + name
-		}
-		if def, ok := strings.CutPrefix(ref, "#/$defs/"); ok {
-			return "#/components/schemas/" + prefix + componentName(def)
-		}
-		return ref
-	}
-	rewrite(root, refer)
-	schemas[name] = root
-	for def, schema := range definitions {
-		rewrite(schema, refer)
-		schemas[prefix+componentName(def)] = schema
-	}
-	return ref(name), nil
-}
-
-// componentName returns a name with the characters that names of components may have.
-func componentName(name string) string {
-	return strings.Map(func(c rune) rune {
-		if c == '.' || c == '-' || c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' {
-			return c
-		}
-		return '_'
-	}, name)
-}
-
-// rewrite changes the references of a schema.
-func rewrite(v any, refer func(string) string) {
-	switch v := v.(type) {
-	case object:
-		for name, member := range v {
-			if text, ok := member.(string); ok && name == "$ref" {
-				v[name] = refer(text)
-				continue
-			}
-			rewrite(member, refer)
-		}
-	case []any:
-		for _, member := range v {
-			rewrite(member, refer)
-		}
-	}
 }
 
 func ref(schema string) object { return object{"$ref": "#/components/schemas/" + schema} }
@@ -216,6 +201,8 @@ var (
 	// Bare or as RFC 9651 writes a text, in quotes.
 	keySchema = object{"type": "string", "minLength": 1, "maxLength": maxKey, "pattern": `^("[ -~]+"|[!#-~]([ -~]*[!-~])?)$`}
 	prefer    = parameter("header", "Prefer", "wait=N waits N seconds at most", textSchema)
+	ifMatch   = parameter("header", "If-Match", "the ETag that you have: nothing is done if there is another one", textSchema)
+	ifNew     = parameter("header", "If-None-Match", "*: nothing is done if there is one", textSchema)
 )
 
 // reasonBody is the body of requests that take a reason.
@@ -223,30 +210,6 @@ var reasonBody = object{"content": content(mediaJSON, object{
 	"type": "object", "additionalProperties": false,
 	"properties": object{"reason": reasonSchema},
 })}
-
-// startOperation describes the start of jobs of a kind.
-func startOperation(st start, spec object) object {
-	accepted := jobResponse("The job is started.")
-	headers, _ := accepted["headers"].(object)
-	headers["Location"] = object{"description": "the path of the job", "schema": textSchema}
-	headers["Idempotent-Replayed"] = object{"description": "true: an earlier request with the key has started it", "schema": textSchema}
-	finished := maps.Clone(accepted)
-	finished["description"] = "The job is started and done already."
-	parameters := []any{
-		parameter("header", "Idempotency-Key", "All requests with the same key and body start one job.", keySchema),
-		prefer,
-	}
-	if st.previews {
-		parameters = append(parameters, parameter("query", "preview", "true: change nothing, and find out what would be changed", object{"type": "boolean", "default": false}))
-	}
-	return object{
-		"operationId": "start_" + st.name, "summary": "Start: " + st.title, "tags": []string{"start"},
-		"parameters":  parameters,
-		"requestBody": object{"required": true, "content": content(mediaJSON, spec)},
-		"responses": responses(object{"202": accepted, "200": finished},
-			ErrBadParameter, ErrNotJSON, ErrNoSuchJob, ErrKeyTaken, ErrRetired, ErrBodyTooLarge, ErrMediaType, ErrSpec, ErrKeyReused, ErrShuttingDown),
-	}
-}
 
 // tagged returns what describes calls with a tag.
 func tagged(tag string) func(name, summary string, parameters []any, answers object) object {
@@ -277,7 +240,7 @@ func (s *Server) jobPaths() object {
 			}, responses(object{"200": jobResponse("The job."), "304": object{"description": "It has not changed."}},
 				ErrBadParameter, ErrNoSuchJob, ErrTooManyWaits)),
 			"patch":  settingsOperation(operation),
-			"delete": operation("delete", "Delete a job and its result, irrevocably", nil, responses(object{"204": object{"description": "There is no such job now, or soon."}}, ErrBadParameter)),
+			"delete": operation("delete", "Delete a job and its result, irrevocably", []any{ifMatch}, responses(object{"204": object{"description": "There is no such job now, or soon."}}, ErrBadParameter, ErrNotPossible, ErrPrecondition)),
 		},
 		p + "/{id}/events": object{
 			"parameters": []any{id},
@@ -317,46 +280,28 @@ func (s *Server) jobPaths() object {
 			"get":        operation("schema", "The JSON Schema of a spec", nil, schemaResponses(mediaSchema)),
 		},
 	}
+	for _, f := range followUps {
+		o := operation(strings.ReplaceAll(string(f.op), "-", "_"), f.summary+". A repetition returns the same job", []any{prefer, ifMatch}, responses(
+			object{"202": startedResponse("The job is started."), "200": startedResponse("The job is started and done already.")},
+			ErrBadParameter, ErrNotJSON, ErrNoSuchJob, ErrNotPossible, ErrKeyTaken, ErrDeleted, ErrPrecondition, ErrBodyTooLarge, ErrMediaType, ErrShuttingDown))
+		o["requestBody"] = reasonBody
+		paths[p+"/{id}/"+string(f.op)] = object{"parameters": []any{id}, "post": o}
+	}
 	for _, c := range changes {
-		o := operation(string(c.op), "Make the request: "+string(c.op), nil, responses(
+		o := operation(string(c.op), "Make the request: "+string(c.op), []any{ifMatch}, responses(
 			object{"202": jobResponse("It is requested."), "200": jobResponse("It has no effect.")},
-			ErrBadParameter, ErrNotJSON, ErrNoSuchJob, ErrNotPossible, ErrKeyTaken, ErrBodyTooLarge, ErrMediaType))
+			ErrBadParameter, ErrNotJSON, ErrNoSuchJob, ErrNotPossible, ErrKeyTaken, ErrPrecondition, ErrBodyTooLarge, ErrMediaType))
 		o["requestBody"] = reasonBody
 		paths[p+"/{id}/"+string(c.op)] = object{"parameters": []any{id}, "post": o}
 	}
 	return paths
 }
 
-// fetchOperation describes the fetch of a result.
-func (s *Server) fetchOperation(operation func(name, summary string, parameters []any, answers object) object) object {
-	result := object{"description": "The result, of the schema KIND_Result.", "content": content(mediaJSON, object{})}
-	answers := object{"200": result, "204": object{"description": "The job has no result."}}
-	problems := []*Error{ErrBadParameter, ErrNoSuchJob, ErrNotDone, ErrDeleted, ErrExpired, ErrJobFailed}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.files) == 0 {
-		return operation("fetch", "Fetch the result", nil, responses(answers, problems...))
-	}
-	file := object{
-		"Content-Disposition": object{"description": "the name of the file", "schema": textSchema},
-		"ETag":                object{"description": "for If-Range", "schema": textSchema},
-	}
-	result["description"] = "The result, of the schema KIND_Result, or its file, if the link result of the job has file."
-	result["content"] = object{mediaJSON: object{"schema": object{}}, "*/*": object{"schema": textSchema}}
-	result["headers"] = file
-	answers["206"] = object{"description": "The range of the file.", "content": content("*/*", textSchema), "headers": file}
-	answers["304"] = object{"description": "It has not changed."}
-	return operation("fetch", "Fetch the result", []any{
-		parameter("header", "Range", "a range of the file, such as bytes=1000-", textSchema),
-		parameter("header", "If-Range", "the ETag of the file of which you have a part", textSchema),
-	}, responses(answers, append(problems, ErrRange)...))
-}
-
 // settingsOperation describes the change of settings.
 func settingsOperation(operation func(name, summary string, parameters []any, answers object) object) object {
-	o := operation(string(OpChange), "Change settings of a job, all that are given or none", nil, responses(
+	o := operation(string(OpChange), "Change settings of a job, all that are given or none", []any{ifMatch}, responses(
 		object{"200": jobResponse("They are changed, and take effect with the next batch.")},
-		ErrBadParameter, ErrNotJSON, ErrNoSuchJob, ErrNotPossible, ErrBodyTooLarge, ErrMediaType))
+		ErrBadParameter, ErrNotJSON, ErrNoSuchJob, ErrNotPossible, ErrPrecondition, ErrBodyTooLarge, ErrMediaType))
 	o["requestBody"] = object{"required": true, "content": content(mediaJSON, ref("Settings"))}
 	return o
 }
@@ -379,6 +324,9 @@ func schemaResponses(mediaType string) object {
 	}, ErrBadParameter, ErrNoSuchPath)
 }
 
+// onlyNamed is the schema of an object that has no other properties than these.
+func onlyNamed(names ...string) object { return object{"propertyNames": object{"enum": names}} }
+
 // nothingElse is an object with these properties and no others.
 func nothingElse(o object, required ...string) object {
 	return object{"type": "object", "properties": o, "required": required, "additionalProperties": false}
@@ -397,7 +345,7 @@ func commonSchemas() object {
 		"JobError": nothingElse(object{"code": textSchema, "title": textSchema}, "code", "title"),
 		"Job": nothingElse(object{
 			"id": idSchema, "kind": textSchema, "title": textSchema, "revision": textSchema, "status": ref("Status"),
-			"reason": object{"type": "string", "enum": []string{reasonWorker, reasonTime, reasonPaused}},
+			"reason": object{"type": "string", "enum": append([]taskcause.Cause{reasonWorker}, reasons...)},
 			"done":   flagSchema, "fetchable": flagSchema, "paused": flagSchema, "partial": flagSchema, "preview": flagSchema,
 			"createdAt": timeSchema, "startedAt": timeSchema, "finishedAt": timeSchema, "expiresAt": timeSchema, "elapsedMs": countSchema,
 			"progress": object{"anyOf": []any{ref("Progress"), object{"type": "null"}}},
@@ -406,14 +354,18 @@ func commonSchemas() object {
 		}, "id", "kind", "title", "revision", "status", "done", "fetchable", "paused", "partial", "preview", "createdAt", "elapsedMs", "progress", "links"),
 		"Settings": object{
 			"type": "object", "additionalProperties": false,
-			"anyOf": []any{object{"required": []string{"priority"}}, object{"required": []string{"maxParallel"}}, object{"required": []string{"maxRate"}}},
+			"not": onlyNamed("reason"),
 			"properties": object{
 				"reason":      reasonSchema,
 				"priority":    prioritySchema,
 				"maxParallel": object{"type": "integer", "minimum": 1, "maximum": mostParallel, "description": "how many buckets are open at once, of a job that has buckets"},
 				"maxRate": object{
-					"anyOf":       []any{object{"type": "number", "minimum": lowestRate, "maximum": highestRate}, object{"type": "number", "enum": []int{0}}},
-					"description": "how many items a second are processed at most, of a job without buckets; 0 removes the bound",
+					"type": "number", "minimum": 0, "maximum": highestRate, "not": object{"exclusiveMinimum": 0, "exclusiveMaximum": lowestRate},
+					"description": "how many items a second are processed at most, of a job without buckets, from 0.001; 0 removes the bound",
+				},
+				"stopAfter": object{
+					"type": "string", "pattern": stopAfterForm.String(),
+					"description": "the stop policy: a number of failed items, or from 1% to 100% of the processed ones. A job that has reached it is paused, and can be resumed after a higher one is set",
 				},
 			},
 		},

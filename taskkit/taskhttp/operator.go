@@ -12,7 +12,7 @@ import (
 // answered with 403; its text is logged and not sent. It must be safe for concurrent use.
 //
 // Operators see and change what belongs to everybody: ids, kinds and owners of others' dead
-// letters, but not their specs, states, results and texts of errors. Who may do
+// letters and jobs, but not their specs, states, results and texts of errors; these texts are for who may do OpExplainJobs. Who may do
 // OpChangeSchedules can let a task of any kind run with any spec as any person.
 type OperatorAuthorizer func(ctx context.Context, c Caller, op Operation) error
 
@@ -27,6 +27,10 @@ const (
 	OpDropDead        Operation = "drop-dead" // delete dead letters irrevocably
 	OpReadLimits      Operation = "read-limits"
 	OpChangeLimits    Operation = "change-limits" // set limits by key, and take back what was set
+	OpReadJobs        Operation = "read-jobs"     // of everybody
+	OpExplainJobs     Operation = "explain-jobs"  // with the texts of errors and reasons
+	OpReadWorkers     Operation = "read-workers"
+	OpReadChanges     Operation = "read-changes" // of queues, limits and schedules, with reasons
 )
 
 // operatorPath is the path of the calls of operators below the prefix.
@@ -47,6 +51,9 @@ func (s *Server) operatorRoutes() {
 	for _, c := range queueChanges {
 		s.operator("POST "+p+"/queues/{name}/"+c.name, OpChangeQueues, s.changeQueue(c))
 	}
+	s.operator("GET "+p+"/jobs", OpReadJobs, s.listAllJobs)
+	s.operator("GET "+p+"/jobs/{id}", OpExplainJobs, s.explainJob)
+	s.operator("GET "+p+"/workers", OpReadWorkers, s.listWorkers)
 	s.operator("GET "+p+"/dead", OpReadDead, s.listDead)
 	s.operator("GET "+p+"/dead/jobs", OpReadDead, s.listDeadJobs)
 	for _, c := range deadChanges {
@@ -55,6 +62,7 @@ func (s *Server) operatorRoutes() {
 	s.operator("GET "+p+"/limits", OpReadLimits, s.listLimits)
 	s.operator("PUT "+p+"/limits", OpChangeLimits, s.setLimit)
 	s.operator("DELETE "+p+"/limits", OpChangeLimits, s.removeLimit)
+	s.operator("GET "+p+"/changes", OpReadChanges, s.listChanges)
 }
 
 // operator adds a call of operators. Each change is logged, since what is deleted can keep no record, and so is one that
@@ -65,10 +73,15 @@ func (s *Server) operator(pattern string, op Operation, h handler) {
 			s.config.Logger.DebugContext(r.Context(), "not authorized", "operation", op, "owner", who.Owner, "error", err)
 			return ErrForbidden
 		}
-		err := h(w, r, who)
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
-			return err
+			return h(w, r, who)
 		}
+		if op != OpChangeSchedules {
+			if err := unconditional(r); err != nil {
+				return err
+			}
+		}
+		err := h(w, r, who)
 		log := s.config.Logger.With("operation", op, "actor", who.Owner, "method", r.Method, "path", r.URL.Path, "query", r.URL.RawQuery)
 		if _, refused := errors.AsType[*Error](err); err == nil {
 			log.InfoContext(r.Context(), "an operator made a change")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io"
+	"iter"
 	"mime"
 	"net/http"
 	"net/url"
@@ -58,35 +59,64 @@ func (p parameters) flag(name string) (bool, error) {
 	return false, ErrBadParameter.because("%s must be true or false", name)
 }
 
-// wait returns how long a request waits, as it says or prefers.
-func (p parameters) wait(r *http.Request) (time.Duration, error) {
+// wait returns how long a request waits, as it says or, without that, prefers.
+func (p parameters) wait(r *http.Request) (d time.Duration, preferred bool, err error) {
 	if _, ok := p["maximumPollingPeriod"]; !ok {
-		return preferredWait(r), nil
+		d = preferredWait(r)
+		return d, d > 0, nil
 	}
-	d, err := p.duration("maximumPollingPeriod")
+	d, err = p.duration("maximumPollingPeriod")
 	if err == nil && d > maxWait {
 		err = ErrBadParameter.because("maximumPollingPeriod is at most %v", maxWait)
 	}
-	return d, err
+	return d, false, err
 }
 
-// preferredWait returns the wait of RFC 7240. A preference is followed as far as
-// possible.
+// preferredWait returns the wait of RFC 7240, the first if there are several. A preference is followed as far as
+// possible, and one that cannot be read is ignored.
 func preferredWait(r *http.Request) time.Duration {
-	for _, line := range r.Header.Values("Prefer") {
-		for preference := range strings.SplitSeq(line, ",") {
-			name, value, _ := strings.Cut(preference, "=")
-			if !strings.EqualFold(strings.TrimSpace(name), "wait") {
-				continue
-			}
-			n, err := strconv.Atoi(strings.Trim(strings.TrimSpace(value), `"`))
-			if err != nil || n < 0 {
-				return 0
-			}
-			return min(time.Duration(min(n, 3600))*time.Second, maxWait)
+	for preference := range preferences(strings.Join(r.Header.Values("Prefer"), ",")) {
+		name, value, _ := strings.Cut(preference, "=")
+		if !strings.EqualFold(strings.TrimSpace(name), "wait") {
+			continue
 		}
+		n, err := strconv.ParseUint(strings.Trim(strings.TrimSpace(value), `"`), 10, 31)
+		if err != nil {
+			return 0
+		}
+		return min(time.Duration(n)*time.Second, maxWait)
 	}
 	return 0
+}
+
+// preferences cuts a header Prefer into its preferences without their parameters. Separators within quotes are text.
+func preferences(header string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		begin, end, quoted := 0, -1, false
+		for i := 0; i <= len(header); i++ {
+			switch {
+			case i == len(header), header[i] == ',' && !quoted:
+				if end < 0 {
+					end = i
+				}
+				if !yield(header[begin:end]) {
+					return
+				}
+				begin, end = i+1, -1
+			case header[i] == '"':
+				quoted = !quoted
+			case header[i] == '\\' && quoted:
+				i++
+			case header[i] == ';' && !quoted && end < 0:
+				end = i
+			}
+		}
+	}
+}
+
+// preferenceApplied says that a wait was one that the client prefers.
+func preferenceApplied(w http.ResponseWriter, wait time.Duration) {
+	w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))
 }
 
 // progress returns the period of progress; 0: none is asked for.
@@ -117,7 +147,40 @@ func (p parameters) revision(tags tags) (string, error) {
 	return since, nil
 }
 
-// tags are the tags of a header If-None-Match.
+// preconditions are the headers that make a change conditional. Those with dates do not count, since nothing here has one.
+var preconditions = []string{"If-Match", "If-None-Match"}
+
+func hasPreconditions(r *http.Request) bool {
+	return slices.ContainsFunc(preconditions, func(name string) bool { return r.Header.Values(name) != nil })
+}
+
+// meets returns a problem unless the preconditions of a change are met by what there is: a job of a revision, or a document with a tag;
+// "": nothing. Tags are compared as weak ones, which they are.
+func meets(r *http.Request, tag string) error {
+	match := func(name string) (given, found bool) {
+		lines := r.Header.Values(name)
+		return lines != nil, tag != "" && entityTags(lines).match(tag)
+	}
+	if given, found := match("If-Match"); given && !found {
+		return ErrPrecondition
+	}
+	if _, found := match("If-None-Match"); found {
+		return ErrPrecondition
+	}
+	return nil
+}
+
+// unconditional returns a problem if a change has a precondition that it does not read: what it changes has no ETag.
+func unconditional(r *http.Request) error {
+	for _, name := range preconditions {
+		if r.Header.Values(name) != nil {
+			return ErrBadParameter.because("%s is not for this request: what it changes has no ETag", name)
+		}
+	}
+	return nil
+}
+
+// tags are the tags of a header If-None-Match or If-Match.
 type tags []string
 
 func entityTags(lines []string) tags {
@@ -148,8 +211,8 @@ func (t tags) match(revision string) bool {
 // bodyTime is how long a client may take to send a body, whatever timeouts the http.Server has.
 const bodyTime = 30 * time.Second
 
-// body reads a body of JSON that can be stored. It is nil if it may be missing and is.
-func (s *Server) body(w http.ResponseWriter, r *http.Request, optional bool) ([]byte, error) {
+// body reads a body of JSON that can be stored, as check says. It is nil if it may be missing and is.
+func (s *Server) body(w http.ResponseWriter, r *http.Request, optional bool, check func([]byte) error) ([]byte, error) {
 	// A writer that has no deadlines has its own.
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(s.bodyTime))
@@ -167,7 +230,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, optional bool) ([]
 	if !isJSON(r) {
 		return nil, ErrMediaType.with("Accept", "application/json")
 	}
-	if err := taskjson.Check(body); err != nil {
+	if err := check(body); err != nil {
 		return nil, refusedJSON(ErrNotJSON, err)
 	}
 	return body, nil

@@ -86,9 +86,11 @@ var (
 	ErrNotDone         = problem("not-done", http.StatusConflict, "The job is not done yet")
 	ErrNotPossible     = problem("not-possible", http.StatusConflict, "The status of the job does not allow this")
 	ErrKeyTaken        = problem("key-taken", http.StatusConflict, "Another job has the unique key of this one")
+	ErrSuperseded      = problem("superseded", http.StatusConflict, "A newer version of the same thing was submitted before")
 	ErrDeleted         = problem("deleted", http.StatusGone, "The job is being deleted")
 	ErrExpired         = problem("expired", http.StatusGone, "The result has expired and is erased")
 	ErrRetired         = problem("kind-retired", http.StatusGone, "Jobs of this kind cannot be started any more")
+	ErrPrecondition    = problem("precondition-failed", http.StatusPreconditionFailed, "It is not as the request requires")
 	ErrBodyTooLarge    = problem("body-too-large", http.StatusRequestEntityTooLarge, "The body is too large")
 	ErrRange           = problem("range", http.StatusRequestedRangeNotSatisfiable, "The file of the result has no such range")
 	ErrMediaType       = problem("media-type", http.StatusUnsupportedMediaType, "The body must be application/json in UTF-8, not compressed")
@@ -96,14 +98,15 @@ var (
 	ErrSchedule        = problem("schedule-refused", http.StatusUnprocessableEntity, "The schedule is refused")
 	ErrKeyReused       = problem("key-reused", http.StatusUnprocessableEntity, "The idempotency key was used with another body")
 	ErrJobFailed       = problem("job-failed", http.StatusFailedDependency, "The job has failed")
+	ErrTooManyRequests = problem("too-many-requests", http.StatusTooManyRequests, "Too many requests") // for functions given to Before
 	ErrTooManyWaits    = problem("too-many-watchers", http.StatusTooManyRequests, "Too many requests are waiting for jobs")
 	ErrInternal        = problem("internal", http.StatusInternalServerError, "The server has made a mistake")
 	ErrUnavailable     = problem("unavailable", http.StatusServiceUnavailable, "The server cannot answer now")
 	ErrShuttingDown    = problem("shutting-down", http.StatusServiceUnavailable, "The server shuts down")
 	problemDocuments   = []*Error{
 		ErrBadParameter, ErrNotJSON, ErrUnauthenticated, ErrForbidden, ErrCrossOrigin, ErrNoSuchJob, ErrNoSuchSchedule, ErrNoSuchPath, ErrMethod,
-		ErrNotAcceptable, ErrNotDone, ErrNotPossible, ErrKeyTaken, ErrDeleted, ErrExpired, ErrRetired, ErrBodyTooLarge, ErrRange, ErrMediaType, ErrSpec,
-		ErrSchedule, ErrKeyReused, ErrJobFailed, ErrTooManyWaits, ErrInternal, ErrUnavailable, ErrShuttingDown,
+		ErrNotAcceptable, ErrNotDone, ErrNotPossible, ErrKeyTaken, ErrSuperseded, ErrDeleted, ErrExpired, ErrRetired, ErrPrecondition, ErrBodyTooLarge, ErrRange, ErrMediaType, ErrSpec,
+		ErrSchedule, ErrKeyReused, ErrJobFailed, ErrTooManyRequests, ErrTooManyWaits, ErrInternal, ErrUnavailable, ErrShuttingDown,
 	}
 )
 

@@ -40,7 +40,7 @@ type Queue struct {
 type UnknownKind struct {
 	Kind     string    `json:"kind"`
 	Revision int       `json:"revision"`
-	Jobs     int64     `json:"jobs"` // that were due when it was last seen, or a part of them
+	Jobs     int64     `json:"jobs"` // at least so many were due when it was last seen
 	Since    time.Time `json:"since"`
 }
 

@@ -137,11 +137,56 @@ func TestRefusedSpecHasPointers(t *testing.T) {
 		`{"mode":"done","items":["` + strings.Repeat("x", 21) + `"]}`: {Pointer: "/items/0", Detail: "breaks the rule max=20"},
 		`{"mode":"done","items":[1]}`:                                 {Pointer: "/items/0", Detail: "is of another type than the field"},
 		`{"mode":"done","surplus":1}`:                                 {Pointer: "/surplus", Detail: "there is no field of this name"},
+		`{"mode":"done","token":{"` + secretMarker + `":"\u0000"}}`:   {Pointer: "/token/***", Detail: "has the character NUL"},
 	} {
 		if p := e.do(t, "POST", startPath, body).problem(t); !slices.Equal(p.Errors, []taskhttp.FieldProblem{want}) {
 			t.Errorf("%s: %+v, want %+v", body, p.Errors, want)
 		}
 	}
+}
+
+// period is a spec with a rule of its own.
+type period struct {
+	From  int        `json:"from"`
+	Until int        `json:"until"`
+	Mark  unwritable `json:"mark"`
+}
+
+func (p *period) Validate() error {
+	if p.Until < p.From {
+		return errors.New("the period ends before it begins")
+	}
+	return nil
+}
+
+// unwritable is a text that can be read and not unwritable.
+type unwritable string
+
+func (w unwritable) MarshalText() ([]byte, error) {
+	if w != "" {
+		return nil, errors.New(secretMarker)
+	}
+	return nil, nil
+}
+
+func (w *unwritable) UnmarshalText(text []byte) error {
+	*w = unwritable(text)
+	return nil
+}
+
+// The text of the error of Validate is for the client, as the documentation says; that of another error of a spec is not.
+func TestTextOfValidateIsSent(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, testdb.SQLite(t))
+	taskhttp.Start(e.jobs, "POST /periods", taskkit.NewKind(taskkind.Definition[period, workState, workResult]{Name: "period"}))
+	r := e.do(t, "POST", "/periods", `{"from":2,"until":1,"mark":""}`)
+	check(t, "Validate", r, 422, taskhttp.ErrSpec)
+	if p := r.problem(t); p.Detail != "the period ends before it begins" || p.Errors != nil {
+		t.Errorf("Validate: %s", r.body)
+	}
+	r = e.do(t, "POST", "/periods", `{"from":1,"until":2,"mark":"x"}`)
+	check(t, "a spec that cannot be encoded", r, 422, taskhttp.ErrSpec)
+	leaksNothing(t, "a spec that cannot be encoded", r)
 }
 
 // panicking is a spec whose rules have a mistake.

@@ -9,11 +9,14 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// result sends the result of a job that is done. Only a GET counts as a fetch.
+// result sends the result of a job that is done, of any kind or of the one in the path. Only a GET counts as a fetch.
 func (s *Server) result(w http.ResponseWriter, r *http.Request, who Caller) error {
 	t, err := s.task(r, who, OpFetch)
 	if err != nil {
 		return err
+	}
+	if kind := r.PathValue("kind"); kind != "" && kind != t.Kind {
+		return ErrNoSuchJob
 	}
 	if _, err := query(r); err != nil {
 		return err

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"math"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,10 +29,16 @@ type Schedule struct {
 	Cron     string           `json:"cron"`
 	Zone     string           `json:"zone"`
 	Misfire  taskops.Misfire  `json:"misfire"`
+	Overlap  taskops.Overlap  `json:"overlap"`
 	Queue    string           `json:"queue,omitempty"` // missing: the queue of the kind
 	Priority taskkit.Priority `json:"priority"`
 	Owner    uuid.UUID        `json:"owner"`
 	RunAs    uuid.UUID        `json:"runAs"`
+	// Further options of its jobs.
+	UniqueKey   string         `json:"uniqueKey,omitempty"`
+	Limits      map[string]int `json:"limits,omitempty"`      // by key
+	TimeLimitMS int64          `json:"timeLimitMs,omitempty"` // missing: none
+	Window      string         `json:"window,omitempty"`
 
 	Paused       bool      `json:"paused"`
 	PausedBy     uuid.UUID `json:"pausedBy,omitzero"`
@@ -38,6 +47,8 @@ type Schedule struct {
 
 	Next  *Fire  `json:"next,omitempty"`  // missing: it never fires again
 	Fires []Fire `json:"fires,omitempty"` // the next five; not in lists
+	// Buffered is the wall time, with its zone, whose job waits for the end of the last one.
+	Buffered string `json:"buffered,omitempty"`
 
 	LastFiredAt *time.Time `json:"lastFiredAt,omitempty"`
 	LastWall    string     `json:"lastWall,omitempty"` // missing: it was triggered
@@ -67,7 +78,8 @@ type SchedulePage struct {
 // scheduleOf makes the answer about a schedule.
 func scheduleOf(s *taskops.ScheduleInfo) *Schedule {
 	out := &Schedule{
-		Name: s.Name, Kind: s.Kind, Spec: s.SpecJSON, Cron: s.Cron, Zone: s.Zone, Misfire: s.Misfire,
+		Name: s.Name, Kind: s.Kind, Spec: s.SpecJSON, Cron: s.Cron, Zone: s.Zone, Misfire: s.Misfire, Overlap: s.Overlap,
+		UniqueKey: s.UniqueKey, Limits: s.Limits, TimeLimitMS: s.TimeLimit.Milliseconds(), Window: s.Window, Buffered: s.Buffered,
 		Queue: s.Queue, Priority: s.Priority, Owner: s.Owner, RunAs: s.RunAs,
 		Paused: s.Paused, PausedBy: s.PausedBy, PausedReason: s.PausedReason, Triggered: s.Triggered,
 		LastFiredAt: utc(s.LastFired), LastWall: s.LastWall, LastJob: s.LastTask, LastError: s.LastError, LastErrorAt: utc(s.LastErrorAt),
@@ -109,7 +121,7 @@ func (s *Server) listSchedules(w http.ResponseWriter, r *http.Request, _ Caller)
 	}
 	if len(found) == limit {
 		page.Next = found[limit-1].Name
-		nextPage(w, r, page.Next)
+		s.nextPage(w, r, page.Next)
 	}
 	writeJSON(w, http.StatusOK, mediaJSON, page)
 	return nil
@@ -132,35 +144,45 @@ func (s *Server) readSchedule(w http.ResponseWriter, r *http.Request, _ Caller) 
 	return nil
 }
 
-// scheduleBody is the body of a request that sets a schedule.
-type scheduleBody struct {
-	Kind     string          `json:"kind"`
-	Spec     json.RawMessage `json:"spec"`
-	Cron     string          `json:"cron"`
-	Zone     string          `json:"zone"`
-	Misfire  string          `json:"misfire"`
-	Queue    *string         `json:"queue"`
-	Priority setting         `json:"priority"`
-	Owner    *uuid.UUID      `json:"owner"`
-	RunAs    *uuid.UUID      `json:"runAs"`
-}
-
-var scheduleCodec = taskjson.Reflected[scheduleBody]()
-
-// setSchedule makes or changes a schedule. What the body leaves out stays as it is.
-func (s *Server) setSchedule(w http.ResponseWriter, r *http.Request, who Caller) error {
-	if _, err := query(r); err != nil {
-		return err
+// meetsSchedule returns a problem unless a request's preconditions are met by the schedule.
+func (s *Server) meetsSchedule(r *http.Request) error {
+	if !hasPreconditions(r) {
+		return nil
 	}
-	raw, err := s.body(w, r, false)
+	found, err := s.ops.Schedule(r.Context(), r.PathValue("name"))
+	if errors.Is(err, taskops.ErrNoSchedule) {
+		return meets(r, "")
+	}
 	if err != nil {
 		return err
 	}
-	var b scheduleBody
-	if err := scheduleCodec.Decode(raw, &b); err != nil {
-		return refusedJSON(ErrNotJSON, err)
+	body, err := json.Marshal(scheduleOf(found))
+	if err != nil {
+		return err
 	}
-	opts := []taskkit.SubmitOption{taskkit.WithActor(who.Owner)}
+	return meets(r, digest(string(body)))
+}
+
+// scheduleBody is the body of a request that sets a schedule.
+type scheduleBody struct {
+	Kind        string             `json:"kind"`
+	Spec        json.RawMessage    `json:"spec"`
+	Cron        string             `json:"cron"`
+	Zone        string             `json:"zone"`
+	Misfire     string             `json:"misfire"`
+	Overlap     string             `json:"overlap"`
+	Queue       *string            `json:"queue"`
+	Priority    setting            `json:"priority"`
+	Owner       *uuid.UUID         `json:"owner"`
+	RunAs       *uuid.UUID         `json:"runAs"`
+	UniqueKey   *string            `json:"uniqueKey"`
+	Limits      map[string]setting `json:"limits"`
+	TimeLimitMS setting            `json:"timeLimitMs"`
+	Window      *string            `json:"window"`
+}
+
+// options returns what the body says of the jobs of the schedule.
+func (b *scheduleBody) options() (opts []taskkit.SubmitOption) {
 	if b.Queue != nil {
 		opts = append(opts, taskkit.WithQueue(*b.Queue))
 	}
@@ -173,7 +195,46 @@ func (s *Server) setSchedule(w http.ResponseWriter, r *http.Request, who Caller)
 	if b.RunAs != nil {
 		opts = append(opts, taskkit.RunAs(*b.RunAs))
 	}
-	clock := taskops.Schedule{Cron: b.Cron, Zone: b.Zone, Misfire: taskops.Misfire(b.Misfire)}
+	if b.UniqueKey != nil {
+		opts = append(opts, taskkit.WithUniqueKey(*b.UniqueKey))
+	}
+	for _, key := range slices.Sorted(maps.Keys(b.Limits)) {
+		opts = append(opts, taskkit.WithLimit(key, int(b.Limits[key].value)))
+	}
+	if b.TimeLimitMS.given {
+		opts = append(opts, taskkit.WithTimeLimit(time.Duration(min(max(b.TimeLimitMS.value, 0), timeLimitMost))*time.Millisecond))
+	}
+	if b.Window != nil {
+		opts = append(opts, taskkit.WithWindow(*b.Window))
+	}
+	return opts
+}
+
+// timeLimitMost is the longest time limit in milliseconds.
+const timeLimitMost = int64(math.MaxInt64 / time.Millisecond)
+
+// scheduleCodec names no place within a field of a spec: the server may not have the kind, and
+// so not know which fields are secret.
+var scheduleCodec = taskjson.Reflected[scheduleBody]().Hiding(taskjson.Below(2))
+
+// setSchedule makes or changes a schedule. What the body leaves out stays as it is.
+func (s *Server) setSchedule(w http.ResponseWriter, r *http.Request, who Caller) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	raw, err := s.body(w, r, false, scheduleCodec.Check)
+	if err != nil {
+		return err
+	}
+	var b scheduleBody
+	if err := scheduleCodec.Decode(raw, &b); err != nil {
+		return refusedJSON(ErrNotJSON, err)
+	}
+	opts := append(b.options(), taskkit.WithActor(who.Owner))
+	if err := s.meetsSchedule(r); err != nil {
+		return err
+	}
+	clock := taskops.Schedule{Cron: b.Cron, Zone: b.Zone, Misfire: taskops.Misfire(b.Misfire), Overlap: taskops.Overlap(b.Overlap)}
 	set, err := s.ops.SetSchedule(r.Context(), r.PathValue("name"), b.Kind, b.Spec, clock, opts...)
 	if err != nil {
 		return refusedSchedule(err)
@@ -205,6 +266,9 @@ func (s *Server) changeSchedule(c scheduleChange) handler {
 		if err != nil {
 			return err
 		}
+		if err := s.meetsSchedule(r); err != nil {
+			return err
+		}
 		changed, err := c.call(s.ops, r.Context(), r.PathValue("name"), opts...)
 		if err != nil {
 			return refusedSchedule(err)
@@ -215,11 +279,14 @@ func (s *Server) changeSchedule(c scheduleChange) handler {
 }
 
 // deleteSchedule removes a schedule. Its jobs stay.
-func (s *Server) deleteSchedule(w http.ResponseWriter, r *http.Request, _ Caller) error {
+func (s *Server) deleteSchedule(w http.ResponseWriter, r *http.Request, who Caller) error {
 	if _, err := query(r); err != nil {
 		return err
 	}
-	if err := s.ops.DeleteSchedule(r.Context(), r.PathValue("name")); err != nil {
+	if err := s.meetsSchedule(r); err != nil {
+		return err
+	}
+	if err := s.ops.DeleteSchedule(r.Context(), r.PathValue("name"), taskkit.WithActor(who.Owner)); err != nil {
 		return refusedSchedule(err)
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -227,7 +294,10 @@ func (s *Server) deleteSchedule(w http.ResponseWriter, r *http.Request, _ Caller
 }
 
 // scheduleOptions are the pointers to what became an option of a schedule.
-var scheduleOptions = map[string]string{"WithQueue": "/queue", "WithPriority": "/priority", "OwnedBy": "/owner", "RunAs": "/runAs"}
+var scheduleOptions = map[string]string{
+	"WithQueue": "/queue", "WithPriority": "/priority", "OwnedBy": "/owner", "RunAs": "/runAs",
+	"WithUniqueKey": "/uniqueKey", "WithLimit": "/limits", "WithTimeLimit": "/timeLimitMs", "WithWindow": "/window",
+}
 
 // refusedSchedule says why a schedule was refused.
 func refusedSchedule(err error) error {

@@ -1,8 +1,10 @@
 package taskhttp_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -59,6 +61,30 @@ func TestSchedules(t *testing.T) {
 	})
 }
 
+// A schedule over HTTP has every option that one has in Go, what is left out stays, and Go reads the same.
+func TestScheduleOptions(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		e := newEnv(t, db)
+		e.nightly(t, "s")
+		const body = `{"overlap":"buffer","uniqueKey":"u","limits":{"b":3,"a":2},"timeLimitMs":90000,"window":"22:00-06:00 Europe/Oslo"}`
+		for _, body := range []string{body, body, `{"priority":3}`} {
+			s := listed[taskhttp.Schedule](t, e.operate(t, "PUT", "/schedules/s", body))
+			if s.Overlap != taskops.OverlapBuffer || s.UniqueKey != "u" || !maps.Equal(s.Limits, map[string]int{"a": 2, "b": 3}) || s.TimeLimitMS != 90000 || s.Window != "22:00-06:00 Europe/Oslo" {
+				t.Errorf("%s: %+v", body, s)
+			}
+		}
+		s, err := taskops.New(e.client).Schedule(t.Context(), "s")
+		if err != nil || s.Overlap != taskops.OverlapBuffer || s.UniqueKey != "u" || len(s.Limits) != 2 || s.TimeLimit != 90*time.Second || s.Window == "" || s.Version != 3 {
+			t.Errorf("in Go: %+v, %v", s, err)
+		}
+		found := listed[taskhttp.ChangePage](t, e.operate(t, "GET", "/changes?setting=schedule&name=s&limit=1", "")).Changes
+		if len(found) != 1 || found[0].Actor != e.person || found[0].From != `{"priority":2}` || found[0].To != `{"priority":3}` {
+			t.Errorf("the last change is %+v", found)
+		}
+	})
+}
+
 // Schedules are listed by name, page by page, and their secrets are masked.
 func TestScheduleList(t *testing.T) {
 	t.Parallel()
@@ -93,6 +119,30 @@ func TestScheduleList(t *testing.T) {
 	})
 }
 
+// What the body leaves out stays as it is, also as whom the jobs run when the owner becomes another.
+func TestScheduleRunAsStays(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		e := newEnv(t, db)
+		e.nightly(t, "s")
+		ann, ben, eve := uuid.New(), uuid.New(), uuid.New()
+		for _, c := range []struct {
+			body         string
+			owner, runAs uuid.UUID
+		}{
+			{`{"owner":"` + ann.String() + `"}`, ann, taskkit.SystemOwner},
+			{`{"runAs":"` + ben.String() + `"}`, ann, ben},
+			{`{"owner":"` + eve.String() + `"}`, eve, ben},
+			{`{"priority":3}`, eve, ben},
+		} {
+			s := listed[taskhttp.Schedule](t, e.operate(t, "PUT", "/schedules/s", c.body))
+			if s.Owner != c.owner || s.RunAs != c.runAs {
+				t.Errorf("%s: owner %s, runs as %s; want %s and %s", c.body, s.Owner, s.RunAs, c.owner, c.runAs)
+			}
+		}
+	})
+}
+
 // What cannot be is refused with a pointer to it, in the words of the client of Go.
 func TestRefusedSchedules(t *testing.T) {
 	t.Parallel()
@@ -114,6 +164,15 @@ func TestRefusedSchedules(t *testing.T) {
 			`{"queue":""}`:                               {"/queue"},
 			`{"queue":"No Queue","priority":0}`:          {"/queue", "/priority"},
 			`{"priority":5}`:                             {"/priority"},
+			`{"overlap":"never"}`:                        {"/overlap"},
+			`{"overlap":"skip","misfire":"all"}`:         {"/overlap"},
+			`{"uniqueKey":""}`:                           {"/uniqueKey"},
+			`{"limits":{"":1}}`:                          {"/limits"},
+			`{"limits":{"a":0}}`:                         {"/limits"},
+			`{"timeLimitMs":0}`:                          {"/timeLimitMs"},
+			`{"timeLimitMs":-9223372036854775808}`:       {"/timeLimitMs"},
+			`{"window":""}`:                              {"/window"},
+			`{"window":"25:00-26:00"}`:                   {"/window"},
 			`{"owner":"` + uuid.Nil.String() + `"}`:      {"/owner"},
 			`{"runAs":"` + uuid.Nil.String() + `"}`:      {"/runAs"},
 			`{"priority":9223372036854775807,"runAs":null,"cron":"0 5 * * *"}`: {"/priority"},
@@ -130,6 +189,12 @@ func TestRefusedSchedules(t *testing.T) {
 			if strings.Join(pointers, " ") != strings.Join(want, " ") {
 				t.Errorf("%s: the pointers are %q, want %q", body, pointers, want)
 			}
+		}
+		// The spec is of a kind that the server may not have, and the key may be secret.
+		r := e.operate(t, "PUT", "/schedules/s", `{"spec":{"a":{"key":"\u0000"}}}`)
+		check(t, "a key of the spec", r, 400, taskhttp.ErrNotJSON)
+		if p := r.problem(t); len(p.Errors) != 1 || p.Errors[0].Pointer != "/spec/a/***" {
+			t.Errorf("a key of the spec: %s", r.body)
 		}
 		if p := e.operate(t, "PUT", "/schedules/No", `{}`).problem(t); p.Detail == "" || p.Errors != nil {
 			t.Errorf("a name that cannot be: %+v", p)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -33,8 +34,14 @@ type Config struct {
 	Operator OperatorAuthorizer
 	// Prefix is the path below which jobs are. Defaults to "/jobs".
 	Prefix string
+	// External is what clients reach this server under: what comes before Prefix and the paths of starts, such as
+	// /api behind a proxy that strips this, or https://example.org/api. Links and the header Location begin with it.
+	// Defaults to "", the paths of this server.
+	External string
 	// Schema is the PostgreSQL schema of the tables. Defaults to "taskkit".
 	Schema string
+	// Document says what the OpenAPI document has besides the calls.
+	Document Document
 	// Challenge is the header WWW-Authenticate of a 401. Defaults to "Bearer".
 	Challenge string
 	// CrossOrigin refuses requests of browsers that come from other sites. Defaults to
@@ -93,6 +100,9 @@ func New(db *sql.DB, c Config) (*Server, error) {
 	if path.Clean(c.Prefix) != c.Prefix || !strings.HasPrefix(c.Prefix, "/") || c.Prefix == "/" || strings.ContainsAny(c.Prefix, "{}") {
 		return nil, &taskkit.OptionError{Option: "Config.Prefix", Problem: fmt.Sprintf("%q is not a path like /jobs", c.Prefix)}
 	}
+	if !externalForm.MatchString(c.External) {
+		return nil, &taskkit.OptionError{Option: "Config.External", Problem: fmt.Sprintf("%.100q is neither a path like /api nor an address like https://example.org/api", c.External)}
+	}
 	c.Schema = cmp.Or(c.Schema, taskkit.DefaultSchema)
 	c.Challenge = cmp.Or(c.Challenge, "Bearer")
 	c.CrossOrigin = cmp.Or(c.CrossOrigin, http.NewCrossOriginProtection())
@@ -112,6 +122,9 @@ func New(db *sql.DB, c Config) (*Server, error) {
 	return s, nil
 }
 
+// externalForm matches what clients reach a server under.
+var externalForm = regexp.MustCompile(`^(https?://[^/?#\s"<>{}]+)?(/[^/?#\s"<>{}]+)*$`)
+
 func (s *Server) routes() {
 	p := s.config.Prefix
 	s.handle("GET "+p, s.list)
@@ -128,6 +141,7 @@ func (s *Server) routes() {
 	s.handle("GET "+p+"/{id}", s.watch)
 	s.handle("GET "+p+"/{id}/events", s.events)
 	s.handle("GET "+p+"/{id}/result", s.result)
+	s.handle("GET "+p+"/kinds/{kind}/results/{id}", s.result)
 	s.handle("GET "+p+"/{id}/items", s.items)
 	s.handle("GET "+p+"/{id}/preview", s.preview)
 	s.handle("PATCH "+p+"/{id}", s.set)
@@ -135,6 +149,11 @@ func (s *Server) routes() {
 	for _, c := range changes {
 		s.handle("POST "+p+"/{id}/"+string(c.op), func(w http.ResponseWriter, r *http.Request, who Caller) error {
 			return s.change(w, r, who, c)
+		})
+	}
+	for _, f := range followUps {
+		s.handle("POST "+p+"/{id}/"+string(f.op), func(w http.ResponseWriter, r *http.Request, who Caller) error {
+			return s.follow(w, r, who, f)
 		})
 	}
 	if s.config.Operator != nil {
@@ -300,20 +319,6 @@ func (s *Server) complete(ctx context.Context, tasks []*taskkit.Task) error {
 	return nil
 }
 
-// job makes the answer about a task that was read some time ago.
-func (s *Server) job(ctx context.Context, who Caller, t *taskkit.Task, ago time.Duration) *Job {
-	j := snapshot(t, ago)
-	if k, ok := s.kind(t.Kind); ok {
-		j.Title = k.title
-	}
-	j.link(s.config.Prefix, t, func(op Operation) bool { return s.may(ctx, who, op, t) })
-	if result, ok := j.Links["result"]; ok {
-		result.File = s.file(t) != nil
-		j.Links["result"] = result
-	}
-	return j
-}
-
 // kind returns what was registered for a kind.
 func (s *Server) kind(name string) (start, bool) {
 	s.mu.Lock()
@@ -324,20 +329,6 @@ func (s *Server) kind(name string) (start, bool) {
 		}
 	}
 	return start{}, false
-}
-
-// refuse sends why a request was not served. What is no problem of this package is not
-// sent, but logged with an incident.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if p, ok := errors.AsType[*Error](err); ok {
-		p.write(w)
-		return
-	}
-	p := ErrInternal
-	if !taskkit.IsPermanent(r.Context(), err) {
-		p = ErrUnavailable.later(retryLater)
-	}
-	s.incident(r, p, err).write(w)
 }
 
 // incident logs an error and returns the problem that names it.

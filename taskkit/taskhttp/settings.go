@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 
 	"taskkit.dev/taskkit"
@@ -19,6 +20,9 @@ type Settings struct {
 	// MaxRate is how many items a second the job processes at most, from 0.001 to
 	// 1,000,000; 0 removes the bound, and nil leaves it.
 	MaxRate *float64 `json:"maxRate,omitempty"`
+	// StopAfter is the stop policy, see [taskkit.WithStopAfter]. A job that has reached it is paused; after a higher one is
+	// set it can be resumed.
+	StopAfter string `json:"stopAfter,omitempty"`
 	// Reason is why, for those who read the task's events. It changes nothing by itself.
 	Reason string `json:"reason,omitempty"`
 }
@@ -59,6 +63,7 @@ type settingsBody struct {
 	Priority    setting `json:"priority"`
 	MaxParallel setting `json:"maxParallel"`
 	MaxRate     rate    `json:"maxRate"`
+	StopAfter   string  `json:"stopAfter"`
 	Reason      string  `json:"reason"`
 }
 
@@ -67,11 +72,14 @@ const (
 	lowestRate, highestRate = 0.001, 1e6
 )
 
+// stopAfterForm matches a stop policy.
+var stopAfterForm = regexp.MustCompile(`^([1-9][0-9]{0,17}|([1-9][0-9]?(\.[0-9]{1,2})?|100(\.0{1,2})?)%)$`)
+
 var settingsCodec = taskjson.Reflected[settingsBody]()
 
 // settings reads the body of a request that changes the settings of a job.
 func (s *Server) settings(w http.ResponseWriter, r *http.Request) (out Settings, err error) {
-	raw, err := s.body(w, r, false)
+	raw, err := s.body(w, r, false, settingsCodec.Check)
 	if err != nil {
 		return out, err
 	}
@@ -79,8 +87,11 @@ func (s *Server) settings(w http.ResponseWriter, r *http.Request) (out Settings,
 	if err := settingsCodec.Decode(raw, &b); err != nil {
 		return out, refusedJSON(ErrNotJSON, err)
 	}
-	if !b.Priority.given && !b.MaxParallel.given && b.MaxRate.value == nil {
-		return out, ErrBadParameter.because("the body changes nothing; there are: priority, maxParallel, maxRate")
+	if !b.Priority.given && !b.MaxParallel.given && b.MaxRate.value == nil && b.StopAfter == "" {
+		return out, ErrBadParameter.because("the body changes nothing; there are: priority, maxParallel, maxRate, stopAfter")
+	}
+	if b.StopAfter != "" && !stopAfterForm.MatchString(b.StopAfter) {
+		return out, ErrBadParameter.because("stopAfter must be a number of failed items, such as 100, or a share of the processed ones from 1%% to 100%%, such as 5%%")
 	}
 	for _, c := range []struct {
 		setting
@@ -100,7 +111,7 @@ func (s *Server) settings(w http.ResponseWriter, r *http.Request) (out Settings,
 	if err := checkReason(b.Reason); err != nil {
 		return out, err
 	}
-	return Settings{taskkit.Priority(b.Priority.value), int(b.MaxParallel.value), b.MaxRate.value, b.Reason}, nil
+	return Settings{taskkit.Priority(b.Priority.value), int(b.MaxParallel.value), b.MaxRate.value, b.StopAfter, b.Reason}, nil
 }
 
 // set changes the settings of a job.
@@ -117,6 +128,9 @@ func (s *Server) set(w http.ResponseWriter, r *http.Request, who Caller) error {
 		return err
 	}
 	j := s.job(r.Context(), who, t, 0)
+	if err := meets(r, j.Revision); err != nil {
+		return err
+	}
 	if !j.open() {
 		return ErrNotPossible.because("the settings of a job that is %s cannot be changed", j.Status).of(j)
 	}
@@ -124,16 +138,19 @@ func (s *Server) set(w http.ResponseWriter, r *http.Request, who Caller) error {
 	if c.Reason != "" {
 		opts = append(opts, taskkit.WithReason(c.Reason))
 	}
-	if c.MaxParallel != 0 && c.MaxRate != nil {
-		return ErrNotPossible.because("maxParallel is for jobs with buckets and maxRate for those without, so no job has both").of(j)
+	if c.MaxParallel != 0 && (c.MaxRate != nil || c.StopAfter != "") {
+		return ErrNotPossible.because("maxParallel is for jobs with buckets, and maxRate and stopAfter for those without, so no job has both").of(j)
 	}
-	changed, err := s.client.Change(r.Context(), t.ID, taskkit.Settings{Priority: c.Priority, MaxParallel: c.MaxParallel, MaxRate: c.MaxRate}, opts...)
+	changed, err := s.client.Change(r.Context(), t.ID, taskkit.Settings{Priority: c.Priority, MaxParallel: c.MaxParallel, MaxRate: c.MaxRate, StopAfter: c.StopAfter}, opts...)
 	if _, ok := errors.AsType[*taskkit.OptionError](err); ok {
 		if t, err = s.task(r, who, OpChange); err != nil { // it may have ended meanwhile
 			return err
 		}
 		if j = s.job(r.Context(), who, t, 0); !j.open() {
 			return ErrNotPossible.because("the settings of a job that is %s cannot be changed", j.Status).of(j)
+		}
+		if c.MaxParallel == 0 && c.StopAfter != "" && c.MaxRate == nil {
+			return ErrNotPossible.because("the job has buckets, and a limit counts the items of one job: set it for a bucket").of(j)
 		}
 		if c.MaxRate != nil {
 			return ErrNotPossible.because("the job has buckets, which process its items: change maxParallel").of(j)

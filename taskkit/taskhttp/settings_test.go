@@ -57,7 +57,7 @@ func TestSettings(t *testing.T) {
 				t.Errorf("%s: %d %s", body, r.status, r.body)
 			}
 		}
-		const want = "4, limit priority 1, limit max parallel 5, limit priority 4, max parallel 6: quiet night"
+		const want = "4, change priority 1, change max parallel 5, change priority 4, max parallel 6: quiet night"
 		if got := e.settingsOf(t, bucketed.ID); got != want {
 			t.Errorf("settings and events: %s, want %s", got, want)
 		}
@@ -96,7 +96,7 @@ func TestMaxRate(t *testing.T) {
 				t.Errorf("%s: %d %s", body, r.status, r.body)
 			}
 		}
-		const want = "3, limit max rate 0.5, limit priority 3, max rate 20: office hours, limit no max rate"
+		const want = "3, change max rate 0.5, change priority 3, max rate 20: office hours, change no max rate"
 		if got := e.settingsOf(t, job.ID); got != want {
 			t.Errorf("settings and events: %s, want %s", got, want)
 		}
@@ -106,7 +106,7 @@ func TestMaxRate(t *testing.T) {
 				t.Errorf("%v by the client of Go: %+v, %v", *rate, j, err)
 			}
 		}
-		if got := e.settingsOf(t, job.ID); got != want+", limit max rate 12.5, limit no max rate" {
+		if got := e.settingsOf(t, job.ID); got != want+", change max rate 12.5, change no max rate" {
 			t.Errorf("settings and events: %s", got)
 		}
 	})

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -39,7 +38,8 @@ type startOptions[Spec any] struct {
 
 // Before is called in the transaction that submits the task, for the service's own
 // writes, to complete the spec, and for further options. If it returns an error, all is
-// rolled back: an *[Error] with a status from 400 to 499 is sent to the client as it is.
+// rolled back: an *[Error] with a status from 400 to 499 is sent to the client as it is, and errors of the library have their
+// problems. Another one is answered with 500, or with 503, so that clients repeat the start, if [taskkit.IsTransient].
 // With an idempotency key it must make the same spec of the same body, since the stored
 // spec distinguishes a repetition from another request. Before a preview it is called in a transaction
 // that is rolled back, see [Previewing].
@@ -111,16 +111,19 @@ func (s *starter[Spec, State, Result]) serve(w http.ResponseWriter, r *http.Requ
 	if err != nil {
 		return err
 	}
+	if err := unconditional(r); err != nil {
+		return err
+	}
 	key, err := idempotencyKey(r, who, preview)
 	if err != nil {
 		return err
 	}
-	body, err := server.body(w, r, false)
+	codec, _, _ := s.kind.Codecs()
+	body, err := server.body(w, r, false, codec.Check)
 	if err != nil {
 		return err
 	}
 	var spec Spec
-	codec, _, _ := s.kind.Codecs()
 	if err := codec.Decode(body, &spec); err != nil {
 		return refusedJSON(ErrSpec, err)
 	}
@@ -156,12 +159,12 @@ func (s *Server) started(w http.ResponseWriter, r *http.Request, who Caller, t *
 		waited, err := s.wait(w, r, who, now, watching{wait: wait, done: true})
 		if err == nil {
 			now = waited
-			w.Header().Set("Preference-Applied", "wait="+strconv.Itoa(int(wait/time.Second)))
+			preferenceApplied(w, wait)
 		}
 		// Otherwise the job is started all the same.
 	}
 	j := s.job(r.Context(), who, now.task, time.Since(now.at))
-	w.Header().Set("Location", s.config.Prefix+"/"+j.ID.String())
+	w.Header().Set("Location", s.path(j.ID))
 	w.Header().Set("ETag", `W/"`+j.Revision+`"`)
 	status := http.StatusAccepted
 	if j.Done {
@@ -222,7 +225,7 @@ func (s *starter[Spec, State, Result]) together(ctx context.Context, who Caller,
 	defer tx.Rollback()
 	more, err := s.before(ctx, tx, who, spec)
 	if err != nil {
-		return zero, err
+		return zero, &beforeError{err}
 	}
 	id, err := taskkit.Submit(ctx, tx, s.kind, *spec, append(opts, more...)...)
 	if _, merged := errors.AsType[*taskkit.PausedError](err); err != nil && !merged {
@@ -243,6 +246,9 @@ func (s *starter[Spec, State, Result]) afterwards(ctx context.Context, who Calle
 		return zero, fmt.Errorf("begin to start a preview: %w", err)
 	}
 	more, err := s.before(context.WithValue(ctx, previewing{}, true), tx, who, spec)
+	if err != nil {
+		err = &beforeError{err}
+	}
 	if rollback := tx.Rollback(); err == nil && rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
 		err = fmt.Errorf("roll back what was written before a preview: %w", rollback)
 	}
@@ -310,32 +316,32 @@ func (s *starter[Spec, State, Result]) refused(r *http.Request, who Caller, err 
 	if e, ok := errors.AsType[*taskkit.SpecError](err); ok {
 		return refusedSpec(server, r, e)
 	}
-	if errors.Is(err, taskkit.ErrRetired) {
-		return ErrRetired
-	}
 	if e, ok := errors.AsType[*taskkit.TargetsError](err); ok {
 		return ErrSpec.because("the set of targets cannot be stored: %s", e.Problem)
 	}
 	if e, ok := errors.AsType[*taskkit.CoalesceError](err); ok {
-		return s.taken(r, who, e.ID)
+		return server.taken(r, who, e.ID, "")
 	}
 	if e, ok := errors.AsType[*taskkit.DuplicateError](err); ok {
-		return s.taken(r, who, e.ID)
+		return server.taken(r, who, e.ID, "")
+	}
+	if e, ok := errors.AsType[*beforeError](err); ok {
+		return server.ofBefore(r, e)
 	}
 	return err
 }
 
-// taken says that a job has the key of a new one, and which, if the caller may see it.
-func (s *starter[Spec, State, Result]) taken(r *http.Request, who Caller, id taskkit.ID) error {
-	server := s.server
-	found, err := server.rows(r.Context(), []taskkit.ID{id})
+// taken says that a job has the key of another one, and which, if the caller may see it.
+func (s *Server) taken(r *http.Request, who Caller, id taskkit.ID, detail string) error {
+	p := ErrKeyTaken.because("%s", detail)
+	found, err := s.rows(r.Context(), []taskkit.ID{id})
 	if err != nil {
 		return err
 	}
-	if t := found[id]; t != nil && server.may(r.Context(), who, OpWatch, t) {
-		return ErrKeyTaken.of(server.job(r.Context(), who, t, 0))
+	if t := found[id]; t != nil && s.may(r.Context(), who, OpWatch, t) {
+		return p.of(s.job(r.Context(), who, t, 0))
 	}
-	return ErrKeyTaken
+	return p
 }
 
 // refusedSpec says what is wrong with a spec.
@@ -349,38 +355,10 @@ func refusedSpec(s *Server, r *http.Request, e *taskkit.SpecError) *Error {
 	}
 	p := *ErrSpec
 	for _, f := range e.Fields {
-		p.Errors = append(p.Errors, FieldProblem{Pointer: pointer(f.Path), Detail: "breaks the rule " + f.Rule})
+		p.Errors = append(p.Errors, FieldProblem{Pointer: f.Pointer, Detail: "breaks the rule " + f.Rule})
 	}
 	if e.Err != nil {
 		p.Detail = e.Err.Error()
 	}
 	return &p
-}
-
-// pointer makes a JSON pointer of a path like people[3].id. A key of a map may contain the
-// characters that separate names: its bracket ends where a separator or nothing follows.
-func pointer(fieldPath string) string {
-	var b strings.Builder
-	add := func(name string) {
-		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
-	}
-	for rest := fieldPath; rest != ""; {
-		if rest[0] != '[' {
-			rest = strings.TrimPrefix(rest, ".")
-			end := strings.IndexAny(rest+".", ".[")
-			add(rest[:end])
-			rest = rest[end:]
-			continue
-		}
-		end := len(rest)
-		for i := 1; i < len(rest); i++ {
-			if rest[i] == ']' && (i+1 == len(rest) || rest[i+1] == '.' || rest[i+1] == '[') {
-				end = i
-				break
-			}
-		}
-		add(rest[1:end])
-		rest = rest[min(end+1, len(rest)):]
-	}
-	return b.String()
 }

@@ -9,7 +9,7 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// The bounds of a watch (PTV-28).
+// The bounds of a watch.
 const (
 	maxWait         = 60 * time.Second
 	minProgress     = 250 * time.Millisecond
@@ -41,8 +41,11 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, who Caller) error
 	if err != nil {
 		return err
 	}
-	var how watching
-	if how.wait, err = q.wait(r); err != nil {
+	var (
+		how       watching
+		preferred bool
+	)
+	if how.wait, preferred, err = q.wait(r); err != nil {
 		return err
 	}
 	if how.progress, err = q.progress(); err != nil {
@@ -61,6 +64,9 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, who Caller) error
 	j := s.job(r.Context(), who, now.task, time.Since(now.at))
 	if how.wait == 0 {
 		s.estimate(r.Context(), j)
+	}
+	if preferred {
+		preferenceApplied(w, how.wait)
 	}
 	w.Header().Set("ETag", `W/"`+j.Revision+`"`)
 	if tags.match(j.Revision) {

@@ -2,6 +2,7 @@ package taskjson
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -20,6 +21,8 @@ type Codec[T any] struct {
 	// The functions of a codec that works by reflection.
 	append func(dst []byte, v *T) ([]byte, error)
 	decode func(src []byte, v *T) error
+
+	hide func(*Error) // changes each error; may be nil
 }
 
 // NewCodec returns a codec of functions that taskgen wrote: size estimates the length of a
@@ -51,6 +54,41 @@ func Reflected[T any]() Codec[T] {
 	}
 }
 
+// Hiding returns the codec with a function that removes secrets from each error.
+func (c Codec[T]) Hiding(hide func(*Error)) Codec[T] {
+	c.hide = hide
+	return c
+}
+
+// Check is [Check] for the JSON of a value.
+func (c Codec[T]) Check(src []byte) error { return c.hidden(Check(src)) }
+
+// Below returns a function for Hiding that names no place below a number of levels, for JSON
+// whose secrets are not known.
+func Below(levels int) func(*Error) {
+	return func(e *Error) {
+		at := -1
+		for i, c := range e.Pointer {
+			if c == '/' {
+				at++
+			}
+			if at == levels {
+				e.Pointer, e.Cause = e.Pointer[:i]+"/***", nil
+				return
+			}
+		}
+	}
+}
+
+// hidden returns an error without secrets.
+func (c Codec[T]) hidden(err error) error {
+	if e, ok := errors.AsType[*Error](err); ok && c.hide != nil {
+		c.hide(e)
+		return e
+	}
+	return err
+}
+
 // IsZero reports whether c is the zero Codec, which cannot be used.
 func (c Codec[T]) IsZero() bool { return c.write == nil && c.append == nil }
 
@@ -60,11 +98,12 @@ func (c Codec[T]) Append(dst []byte, v *T) ([]byte, error) {
 	if c.write != nil {
 		e := newEncoderSize(dst, c.size(v))
 		c.write(noescape(&e), v)
-		return e.Finish()
+		out, err := e.Finish()
+		return out, c.hidden(err)
 	}
 	out, err := c.append(dst, v)
 	if err != nil {
-		return out, err
+		return out, c.hidden(err)
 	}
 	return out, checkSize(out[len(dst):])
 }
@@ -74,12 +113,12 @@ func (c Codec[T]) Append(dst []byte, v *T) ([]byte, error) {
 // an [*Error], and then the contents of v are unspecified.
 func (c Codec[T]) Decode(src []byte, v *T) error {
 	if c.read == nil {
-		return c.decode(src, v)
+		return c.hidden(c.decode(src, v))
 	}
 	d := NewDecoder(src)
 	*v = *new(T)
 	c.read(d, v)
-	return d.Finish()
+	return c.hidden(d.Finish())
 }
 
 // noescape returns e, and hides from the compiler that a function which it cannot see

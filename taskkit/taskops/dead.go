@@ -31,6 +31,14 @@ type DeadGroup struct {
 	Example taskkit.ID `json:"example"` // the one that was submitted last
 }
 
+// DeadGroups are the groups of the dead letters.
+type DeadGroups struct {
+	Groups []DeadGroup `json:"groups"`
+	// Truncated are the kinds that have more dead letters than were read, which are the newest 10,000 of a kind in FAILURE
+	// and the newest 10,000 in ERROR: the numbers of their groups are lower bounds, and there may be more of these groups.
+	Truncated []string `json:"truncated,omitempty"`
+}
+
 // DeadReport is what became of the dead letters of a request.
 type DeadReport struct {
 	Done    int64 `json:"done"`
@@ -60,8 +68,9 @@ func (f *DeadFilter) page(before taskkit.ID, limit int) taskkit.Filter {
 	}
 }
 
-// Dead groups the dead letters by kind and code, in this order. It reads every task that has ended.
-func (o *Operator) Dead(ctx context.Context, f DeadFilter) ([]DeadGroup, error) {
+// Dead groups the dead letters by kind and code, in this order. Of a kind it reads at most 20,000, see
+// [DeadGroups.Truncated], and no other tasks.
+func (o *Operator) Dead(ctx context.Context, f DeadFilter) (*DeadGroups, error) {
 	sf, err := access.FilterOf(f.page(taskkit.ID{}, 0))
 	if err != nil {
 		return nil, err
@@ -74,14 +83,15 @@ func (o *Operator) Dead(ctx context.Context, f DeadFilter) ([]DeadGroup, error) 
 	if err != nil {
 		return nil, o.public(ctx, err)
 	}
-	groups := make([]DeadGroup, len(found))
-	for i, g := range found {
-		groups[i] = DeadGroup(g)
+	groups := &DeadGroups{Groups: make([]DeadGroup, len(found.Groups)), Truncated: found.Truncated}
+	for i, g := range found.Groups {
+		groups.Groups[i] = DeadGroup(g)
 	}
 	return groups, nil
 }
 
-// DeadTasks returns a page of dead letters, those first that were submitted last. For the next page,
+// DeadTasks returns a page of dead letters, those first that were submitted last. By Code, Queue or OlderThan it may read all
+// dead letters of the kinds, and no other tasks. For the next page,
 // before is the last id of the previous one, and the zero ID for the first. The limit is as that of a
 // [taskkit.Filter].
 func (o *Operator) DeadTasks(ctx context.Context, f DeadFilter, before taskkit.ID, limit int) ([]*taskkit.Task, error) {

@@ -34,6 +34,27 @@ func ExampleSetSchedule() {
 	// Cron refused: "0 0 30 2 *" never fires: no year has such a day
 }
 
+// A fire while the last task has not ended is buffered, and its tasks have a limit.
+func ExampleSchedule_overlap() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	hourly := taskops.Schedule{Cron: "H * * * *", Overlap: taskops.OverlapBuffer}
+	if err := taskops.SetSchedule(ctx, db, greetKind, "greet-hourly", nobody, hourly, taskkit.WithLimit("mail server", 2), taskkit.WithTimeLimit(50*time.Minute)); err != nil {
+		panic(err)
+	}
+	s, err := taskops.New(taskkit.NewClient(db)).Schedule(ctx, "greet-hourly")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(s.Overlap, s.Limits, s.TimeLimit)
+
+	err = taskops.SetSchedule(ctx, db, greetKind, "greet-hourly", nobody, hourly, taskkit.WithCoalescing("greetings"))
+	fmt.Println(err != nil)
+	// Output:
+	// buffer map[mail server:2] 50m0s
+	// true
+}
+
 // A wall time that a clock change skips fires at the first instant after it.
 func ExampleNextFires() {
 	before := time.Date(2026, 3, 27, 12, 0, 0, 0, time.UTC)
@@ -68,4 +89,23 @@ func ExampleOperator_PauseSchedule() {
 	// paused: true the mail server is being replaced
 	// to be fired once: true
 	// paused: false
+}
+
+// A schedule that no program sets any more is deleted. Who has done so is recorded.
+func ExampleOperator_DeleteSchedule() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	if err := taskops.SetSchedule(ctx, db, greetKind, "greet-weekly", nobody, taskops.Schedule{Cron: "@weekly"}); err != nil {
+		panic(err)
+	}
+	ops := taskops.New(taskkit.NewClient(db))
+	all, err := ops.Schedules(ctx)
+	fmt.Println(len(all), err)
+	fmt.Println(ops.DeleteSchedule(ctx, "greet-weekly", taskkit.WithReason("nobody reads them")))
+	changes, err := ops.SettingChanges(ctx, taskops.ChangeFilter{Setting: taskops.SettingSchedule, Limit: 1})
+	fmt.Println(changes[0].Action, changes[0].Name, changes[0].Reason, err)
+	// Output:
+	// 1 <nil>
+	// <nil>
+	// delete greet-weekly nobody reads them <nil>
 }

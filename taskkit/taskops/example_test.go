@@ -54,8 +54,8 @@ func ExampleOperator_RetryDead() {
 		runToEnd(db, r, id, taskkit.Config{})
 	}
 	groups, _ := ops.Dead(ctx, taskops.DeadFilter{})
-	fmt.Println(groups[0].Code, groups[0].Tasks)
-	report, err := ops.RetryDead(ctx, taskops.DeadFilter{Code: groups[0].Code}, taskkit.WithReason("it is up again"))
+	fmt.Println(groups.Groups[0].Code, groups.Groups[0].Tasks)
+	report, err := ops.RetryDead(ctx, taskops.DeadFilter{Code: groups.Groups[0].Code}, taskkit.WithReason("it is up again"))
 	fmt.Println(report.Done, report.Refused, err)
 	// Output:
 	// mail_server_down 2
@@ -80,6 +80,25 @@ func ExampleOperator_SetLimit() {
 		fmt.Printf("%s: at most %d, %d execute, %d wait\n", l.Key, l.AtMost, l.Executing, l.Waiting)
 	}
 	// Output: mail server: at most 2, 0 execute, 0 wait
+}
+
+// Each change of a queue, a limit or a schedule is recorded with its actor and its reason.
+func ExampleOperator_SettingChanges() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	ops := taskops.New(taskkit.NewClient(db))
+	_ = ops.SetLimit(ctx, "mail server", 2)
+	_ = ops.SetLimit(ctx, "mail server", 4, taskkit.WithReason("it has been replaced"))
+	_ = ops.PauseQueue(ctx, "default")
+	changes, err := ops.SettingChanges(ctx, taskops.ChangeFilter{Setting: taskops.SettingLimit, Name: "mail server"})
+	for _, c := range changes {
+		fmt.Printf("%s: from %q to %q, reason %q\n", c.Action, c.From, c.To, c.Reason)
+	}
+	fmt.Println(err)
+	// Output:
+	// set: from "2" to "4", reason "it has been replaced"
+	// set: from "" to "2", reason ""
+	// <nil>
 }
 
 // Events are kept until they are pruned, a page in each transaction.
@@ -107,4 +126,28 @@ func ExampleOperator_PruneEvents() {
 	// Output:
 	// deleted 0
 	// kept 1 <nil>
+}
+
+// Dead letters that nobody needs any more are listed and deleted.
+func ExampleOperator_DropDead() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	ops := taskops.New(taskkit.NewClient(db))
+	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) {
+		return taskkit.More, taskkit.Permanent("party_cancelled", nil)
+	})
+	id, err := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	runToEnd(db, r, id, taskkit.Config{})
+	f := taskops.DeadFilter{Code: "party_cancelled"}
+	dead, err := ops.DeadTasks(ctx, f, taskkit.ID{}, 100)
+	fmt.Println(len(dead), err)
+	report, err := ops.DropDead(ctx, f, taskkit.WithReason("the party is over"))
+	fmt.Println("deleted", report.Done, "refused", report.Refused, err)
+	// Output:
+	// 1 <nil>
+	// deleted 1 refused 0 <nil>
 }

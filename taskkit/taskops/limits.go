@@ -16,6 +16,14 @@ type LimitUse struct {
 	Set       bool   `json:"set"`       // by [Operator.SetLimit]
 	Executing int64  `json:"executing"` // tasks with a permit
 	Waiting   int64  `json:"waiting"`   // tasks that wait for one
+	// Tasks are the first tasks with a permit, by their ids, at most three.
+	Tasks []LimitTask `json:"tasks,omitempty"`
+}
+
+// LimitTask is a task that has a permit of a limit.
+type LimitTask struct {
+	Task   taskkit.ID `json:"task"`
+	Worker string     `json:"worker"` // that has claimed it
 }
 
 // Limits lists the limits that are in use or set, by their keys, after this key, at most so many.
@@ -30,7 +38,10 @@ func (o *Operator) Limits(ctx context.Context, after string, most int) ([]LimitU
 	}
 	made := make([]LimitUse, len(uses))
 	for i, u := range uses {
-		made[i] = LimitUse{u.Key, u.AtMost, u.Set, u.Executing, u.Waiting}
+		made[i] = LimitUse{Key: u.Key, AtMost: u.AtMost, Set: u.Set, Executing: u.Executing, Waiting: u.Waiting}
+		for _, t := range u.First {
+			made[i].Tasks = append(made[i].Tasks, LimitTask{t.Task, t.Process})
+		}
 	}
 	return made, nil
 }
@@ -53,5 +64,5 @@ func (o *Operator) SetLimit(ctx context.Context, key string, atMost int, opts ..
 	if err != nil {
 		return err
 	}
-	return o.public(ctx, op.SetLimit(ctx, key, atMost, r.Actor))
+	return o.public(ctx, op.SetLimit(ctx, key, atMost, r.Actor, r.Reason))
 }

@@ -36,8 +36,7 @@ type QueueInfo struct {
 	ResumedBy     uuid.UUID  `json:"resumed_by,omitzero"`
 	ResumedReason string     `json:"resumed_reason,omitempty"`
 	ResumedDate   *time.Time `json:"resumed_date,omitempty"`
-	// UnknownKinds are those of due tasks that no live worker of the queue knows, as the workers saw
-	// it last.
+	// UnknownKinds are those of due tasks that no live worker of the queue knows.
 	UnknownKinds []UnknownKind `json:"unknown_kinds,omitempty"`
 }
 
@@ -46,8 +45,8 @@ type QueueInfo struct {
 type UnknownKind struct {
 	Kind     string    `json:"kind"`
 	Revision int       `json:"revision"`
-	Tasks    int64     `json:"tasks"` // that were due when it was last seen, or a part of them
-	Since    time.Time `json:"since"` // when it was first seen
+	Tasks    int64     `json:"tasks"` // at least so many are due: no more than 1,000 of a queue and a rank are read
+	Since    time.Time `json:"since"` // when a worker first saw it, which is once a minute; now if none has yet
 }
 
 // PauseQueue keeps all workers from claiming tasks of a queue until [Operator.ResumeQueue]: a claim
@@ -104,11 +103,35 @@ func (o *Operator) Queues(ctx context.Context) ([]QueueInfo, error) {
 	if err != nil {
 		return nil, o.public(ctx, err)
 	}
-	unknown, err := op.UnknownKinds(ctx)
+	unknown, err := unknownKinds(ctx, op)
 	if err != nil {
 		return nil, o.public(ctx, err)
 	}
 	return queueInfos(counts, pauses, processes, unknown), nil
+}
+
+// unknownKinds returns the kinds that are unknown now. A worker records them from time to time, and it may have seen them earlier.
+func unknownKinds(ctx context.Context, op store.Client) ([]store.UnknownKind, error) {
+	unknown, err := op.FindUnknownKinds(ctx)
+	if err != nil || len(unknown) == 0 {
+		return nil, err
+	}
+	recorded, err := op.UnknownKinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i, k := range unknown {
+		n := slices.IndexFunc(recorded, func(r store.UnknownKind) bool {
+			return r.Kind == k.Kind && r.Revision == k.Revision && r.Queue == k.Queue
+		})
+		if n >= 0 {
+			unknown[i].First = recorded[n].First
+		}
+	}
+	slices.SortFunc(unknown, func(a, b store.UnknownKind) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Revision, b.Revision))
+	})
+	return unknown, nil
 }
 
 // queueInfos joins what is known of queues.

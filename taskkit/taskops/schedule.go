@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -34,7 +36,21 @@ type Schedule struct {
 	// Misfire says what becomes of fires that nobody could make in time. Defaults to
 	// [MisfireOnce].
 	Misfire Misfire
+	// Overlap says what becomes of a fire while the last task of the schedule has not ended. Defaults to
+	// [OverlapSkip], and with [MisfireAll] to [OverlapAllow], which alone goes with it.
+	Overlap Overlap
 }
+
+// Overlap is the policy for a fire while the last task of the schedule has not ended: it waits, executes, or is
+// paused. [Operator.TriggerSchedule] is bound by it too: without OverlapAllow its task waits until then.
+type Overlap string
+
+// The policies.
+const (
+	OverlapSkip   Overlap = "skip"   // the fire has no task
+	OverlapBuffer Overlap = "buffer" // the first such fire has its task once the last one has ended; later ones have none
+	OverlapAllow  Overlap = "allow"  // a task at once
+)
 
 // Misfire is the policy for fires that are more than a minute late: no worker was alive
 // that knows the kind, or the schedule was paused.
@@ -54,12 +70,15 @@ const (
 // docs/schedules.md for clock changes.
 //
 // The owner of the tasks is [taskkit.SystemOwner], unless [taskkit.OwnedBy] names another. Other options may be
-// [taskkit.RunAs], [taskkit.WithQueue], [taskkit.WithPriority], [taskkit.WithSchema] and [taskkit.WithActor], who makes the change. A
+// [taskkit.RunAs], [taskkit.WithQueue], [taskkit.WithPriority], [taskkit.WithLimit], [taskkit.WithTimeLimit], [taskkit.WithWindow],
+// [taskkit.WithSchema] and [taskkit.WithActor], who makes the change; and [taskkit.WithUniqueKey]: while another task has the
+// key, fires are skipped. Any other is a *[taskkit.OptionError]. A
 // schedule that cannot be is a *[ScheduleError], and a spec that is refused a *[taskkit.SpecError].
 func SetSchedule[Spec, State, Result any](ctx context.Context, db taskkit.ExecQuerier, k *taskkit.Kind[Spec, State, Result], name string, spec Spec, s Schedule, opts ...taskkit.SubmitOption) error {
 	task, err := access.TaskOf(k, spec, opts)
+	options, broken := task.Options.Encode()
 	clock, wrong := s.check(name)
-	if err := errors.Join(wrong, err); err != nil {
+	if err := errors.Join(wrong, err, broken); err != nil {
 		return err
 	}
 	o := New(taskkit.NewClient(db, taskkit.WithSchema(cmp.Or(task.Schema, taskkit.DefaultSchema))))
@@ -69,7 +88,7 @@ func SetSchedule[Spec, State, Result any](ctx context.Context, db taskkit.ExecQu
 	}
 	set := func(row *store.Schedule) {
 		row.Kind, row.Spec, row.Revision, row.Secrets = task.Kind, task.Spec, task.Revision, &task.Secrets
-		row.Queue, row.Priority, row.Owner, row.RunAs = task.Queue, task.Priority, task.Owner, task.RunAs
+		row.Queue, row.Priority, row.Owner, row.RunAs, row.Options = task.Queue, task.Priority, task.Owner, task.RunAs, options
 	}
 	_, err = op.ChangeSchedule(ctx, name, s.change(clock, task.Actor, set))
 	return o.public(ctx, err)
@@ -80,7 +99,7 @@ func (s *Schedule) change(clock cronline.Clock, actor uuid.UUID, set func(row *s
 	return func(now time.Time, row *store.Schedule) error {
 		before := *row
 		set(row)
-		row.Cron, row.Zone, row.Misfire = s.Cron, s.Zone, string(s.Misfire)
+		row.Cron, row.Zone, row.Misfire, row.Overlap = s.Cron, s.Zone, string(s.Misfire), string(s.Overlap)
 		if bytes.Equal(row.Spec, before.Spec) {
 			row.Spec = before.Spec
 		}
@@ -89,11 +108,20 @@ func (s *Schedule) change(clock cronline.Clock, actor uuid.UUID, set func(row *s
 			if !ok {
 				return &ScheduleError{row.Name, "Cron", fmt.Sprintf("%q never fires", row.Cron)}
 			}
+			if !before.NextAt.IsZero() && !before.NextAt.After(now) {
+				row.AddOverdue(store.Overdue{Cron: before.Cron, Zone: before.Zone, Wall: before.NextWall, Until: now})
+			}
 			row.NextAt, row.NextWall = next.At, next.Wall.Format(cronline.Format)
 		}
 		if !sameSchedule(&before, row) {
 			row.ModifiedBy = cmp.Or(actor, taskkit.SystemOwner)
 			row.LastError, row.LastErrorAt = "", time.Time{} // what it said may be mended
+		}
+		if was, is := definition(&before), definition(row); before.Version != 0 && is != was {
+			if row.Alternations++; is != before.Replaced {
+				row.Alternations = 0
+			}
+			row.Replaced = was
 		}
 		return nil
 	}
@@ -109,7 +137,16 @@ func sameSchedule(a, b *store.Schedule) bool {
 	}
 	return a.Version == b.Version && a.Kind == b.Kind && bytes.Equal(a.Spec, b.Spec) && a.Revision == b.Revision && secrets(a) == secrets(b) &&
 		a.Cron == b.Cron && a.Zone == b.Zone && a.Queue == b.Queue && a.Priority == b.Priority && a.Owner == b.Owner && a.RunAs == b.RunAs &&
-		a.Misfire == b.Misfire && a.NextWall == b.NextWall && a.Version != 0
+		a.Misfire == b.Misfire && a.Overlap == b.Overlap && a.Options == b.Options && a.NextWall == b.NextWall && a.Version != 0
+}
+
+// definition returns a hash of what [SetSchedule] sets.
+func definition(s *store.Schedule) string {
+	h := sha256.New()
+	for _, part := range []any{s.Kind, string(s.Spec), s.Revision, s.Cron, s.Zone, s.Queue, s.Priority, s.Owner, s.RunAs, s.Misfire, s.Overlap, s.Options} {
+		fmt.Fprintf(h, "%q\n", fmt.Sprint(part))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // check fills in the defaults, and returns the clock of the schedule of a name.
@@ -120,6 +157,20 @@ func (s *Schedule) check(name string) (cronline.Clock, error) {
 	}
 	if !cronline.Misfire(s.Misfire).Valid() {
 		return cronline.Clock{}, &ScheduleError{name, "Misfire", fmt.Sprintf("%q is no policy: use once, all or forget", shorten(string(s.Misfire)))}
+	}
+	if s.Overlap == "" {
+		if s.Overlap = OverlapSkip; s.Misfire == MisfireAll {
+			s.Overlap = OverlapAllow
+		}
+	}
+	switch s.Overlap {
+	case OverlapSkip, OverlapBuffer:
+		if s.Misfire == MisfireAll {
+			return cronline.Clock{}, &ScheduleError{name, "Overlap", fmt.Sprintf("%s does not go with the misfire policy all, by which tasks for several wall times are submitted at once: use allow", s.Overlap)}
+		}
+	case OverlapAllow:
+	default:
+		return cronline.Clock{}, &ScheduleError{name, "Overlap", fmt.Sprintf("%q is no policy: use skip, buffer or allow", shorten(string(s.Overlap)))}
 	}
 	c, err := readClock(s.Cron, s.Zone, name)
 	if err != nil {

@@ -31,10 +31,15 @@ type ScheduleInfo struct {
 	Cron         string           `json:"cron"`
 	Zone         string           `json:"zone"`
 	Misfire      Misfire          `json:"misfire"`
+	Overlap      Overlap          `json:"overlap"`
 	Queue        string           `json:"queue,omitempty"` // empty: that of the kind
 	Priority     taskkit.Priority `json:"priority"`
 	Owner        uuid.UUID        `json:"owner"`
 	RunAs        uuid.UUID        `json:"run_as"`
+	UniqueKey    string           `json:"unique_key,omitempty"`
+	Limits       map[string]int   `json:"limits,omitempty"`
+	TimeLimit    time.Duration    `json:"time_limit,omitempty"`
+	Window       string           `json:"window,omitempty"`
 
 	Paused       bool      `json:"paused"`
 	PausedBy     uuid.UUID `json:"paused_by,omitzero"`
@@ -45,6 +50,10 @@ type ScheduleInfo struct {
 	// Next is the next fire; nil: it never fires again. A paused schedule has it too; it is
 	// past if fires were missed.
 	Next *Fire `json:"next,omitempty"`
+	// Buffered is the wall time, with its zone, whose task waits for the end of the last one, see [OverlapBuffer].
+	Buffered string `json:"buffered,omitempty"`
+	// Overdue: fires were due when Cron or Zone changed, and no worker has made them yet.
+	Overdue bool `json:"overdue,omitempty"`
 	// Fires are the next five, from the present time on. Only [Operator.Schedule] reads them.
 	Fires []Fire `json:"fires,omitempty"`
 
@@ -53,6 +62,10 @@ type ScheduleInfo struct {
 	LastTask    taskkit.ID `json:"last_task,omitzero"`
 	LastError   string     `json:"last_error,omitempty"` // why it could not submit its last task; for operators only
 	LastErrorAt *time.Time `json:"last_error_at,omitempty"`
+
+	// Alternations is how often in a row a change went back to the definition before the last change: more than once
+	// means that two programs set the schedule to different definitions.
+	Alternations int `json:"alternations,omitempty"`
 
 	Version    int64     `json:"version"` // the number of changes and fires
 	Created    time.Time `json:"created"`
@@ -126,7 +139,7 @@ func withFires(s *store.Schedule) *ScheduleInfo {
 // line. The spec is not decoded: its revision is the latest that a live worker reads,
 // and a worker that cannot decode it records the error with the schedule. Fields and options that are
 // not given stay as they are in a schedule that exists, and so do an empty kind and a nil
-// spec; a new schedule needs both, and Cron.
+// spec; a new schedule needs both, and Cron. [MisfireAll] without an Overlap sets [OverlapAllow], which alone goes with it.
 func (o *Operator) SetSchedule(ctx context.Context, name, kind string, spec json.RawMessage, s Schedule, opts ...taskkit.SubmitOption) (*ScheduleInfo, error) {
 	op, err := o.store(ctx)
 	if err != nil {
@@ -145,6 +158,16 @@ func (o *Operator) SetSchedule(ctx context.Context, name, kind string, spec json
 			return nil, o.public(ctx, err)
 		}
 	}
+	// What is not given stays. Both texts are of Encode.
+	options := func(row *store.Schedule) string {
+		o, _ := store.DecodeScheduleOptions(row.Options)
+		o.UniqueKey, o.Window, o.TimeLimit = cmp.Or(sub.Options.UniqueKey, o.UniqueKey), cmp.Or(sub.Options.Window, o.Window), cmp.Or(sub.Options.TimeLimit, o.TimeLimit)
+		if len(sub.Options.Limits) > 0 {
+			o.Limits = sub.Options.Limits
+		}
+		text, _ := o.Encode()
+		return text
+	}
 	set := func(row *store.Schedule) {
 		if of := cmp.Or(kind, row.Kind); of != row.Kind || spec != nil {
 			row.Kind, row.Revision = of, cmp.Or(latestRevision(workers, of), row.Revision)
@@ -154,10 +177,14 @@ func (o *Operator) SetSchedule(ctx context.Context, name, kind string, spec json
 		}
 		row.Queue, row.Priority = cmp.Or(sub.Queue, row.Queue), cmp.Or(sub.Priority, row.Priority, int(taskkit.PriorityNormal))
 		row.Owner = cmp.Or(sub.Owner, row.Owner, taskkit.SystemOwner)
-		row.RunAs = cmp.Or(sub.RunAs, sub.Owner, row.RunAs, row.Owner)
+		row.RunAs = cmp.Or(sub.RunAs, row.RunAs, row.Owner) // a new schedule runs as its owner
+		row.Options = options(row)
 	}
 	changed, err := op.ChangeSchedule(ctx, name, func(now time.Time, row *store.Schedule) error {
-		given := Schedule{cmp.Or(s.Cron, row.Cron), cmp.Or(s.Zone, row.Zone), cmp.Or(s.Misfire, Misfire(row.Misfire))}
+		given := Schedule{cmp.Or(s.Cron, row.Cron), cmp.Or(s.Zone, row.Zone), cmp.Or(s.Misfire, Misfire(row.Misfire)), cmp.Or(s.Overlap, Overlap(row.Overlap))}
+		if s.Misfire == MisfireAll && s.Overlap == "" {
+			given.Overlap = OverlapAllow
+		}
 		clock, err := given.check(name)
 		switch {
 		case err != nil:
@@ -186,8 +213,10 @@ func checkScheduled(name, kind string, spec json.RawMessage) error {
 	case spec == nil:
 		return nil
 	}
-	if err := taskjson.CheckStorable(spec); err != nil {
-		return &ScheduleError{shorten(name), "Spec", err.Error()}
+	// Which fields are secret is not known here.
+	anyJSON := taskjson.Reflected[json.RawMessage]().Hiding(taskjson.Below(1))
+	if err := anyJSON.Decode(spec, new(json.RawMessage)); err != nil {
+		return &ScheduleError{shorten(name), "Spec", "not storable as JSON: " + err.Error()}
 	}
 	if bytes.TrimLeft(spec, " \t\r\n")[0] != '{' {
 		return &ScheduleError{shorten(name), "Spec", "not a JSON object"}
@@ -225,7 +254,8 @@ func (o *Operator) ResumeSchedule(ctx context.Context, name string, opts ...task
 }
 
 // TriggerSchedule asks the workers to submit a task of a schedule once, beside its fires and
-// also while it is paused. One that knows the kind does it within a few seconds. A second call
+// also while it is paused. One that knows the kind does it within a few seconds, or once the last task has ended, see
+// [Overlap]. A second call
 // before that has no effect.
 func (o *Operator) TriggerSchedule(ctx context.Context, name string, opts ...taskkit.RequestOption) (*ScheduleInfo, error) {
 	return o.changeSchedule(ctx, name, opts, func(row *store.Schedule, r *store.Request) {
@@ -236,13 +266,17 @@ func (o *Operator) TriggerSchedule(ctx context.Context, name string, opts ...tas
 }
 
 // DeleteSchedule removes a schedule. The tasks that it has submitted stay. It returns
-// [ErrNoSchedule] when there is none.
-func (o *Operator) DeleteSchedule(ctx context.Context, name string) error {
+// [ErrNoSchedule] when there is none. Of the options only [taskkit.WithActor] and [taskkit.WithReason] are allowed.
+func (o *Operator) DeleteSchedule(ctx context.Context, name string, opts ...taskkit.RequestOption) error {
 	op, err := o.store(ctx)
 	if err != nil {
 		return err
 	}
-	return o.public(ctx, op.DeleteSchedule(ctx, storable(name)))
+	r, err := access.RequestOf(opts, "a schedule is deleted")
+	if err != nil {
+		return err
+	}
+	return o.public(ctx, op.DeleteSchedule(ctx, storable(name), r.Actor, r.Reason))
 }
 
 func (o *Operator) changeSchedule(ctx context.Context, name string, opts []taskkit.RequestOption, change func(*store.Schedule, *store.Request)) (*ScheduleInfo, error) {
@@ -260,7 +294,7 @@ func (o *Operator) changeSchedule(ctx context.Context, name string, opts []taskk
 		}
 		before := *row
 		if change(row, &r); row.Paused != before.Paused || row.Triggered != before.Triggered {
-			row.ModifiedBy = r.Actor
+			row.ModifiedBy, row.ChangeReason = r.Actor, r.Reason
 		}
 		return nil
 	})
@@ -279,11 +313,21 @@ func storable(name string) string {
 // scheduleInfo converts a schedule and masks its secrets.
 func scheduleInfo(s *store.Schedule) *ScheduleInfo {
 	info := &ScheduleInfo{
-		Name: s.Name, Kind: s.Kind, SpecRevision: s.Revision, Cron: s.Cron, Zone: s.Zone, Misfire: Misfire(s.Misfire),
+		Name: s.Name, Kind: s.Kind, SpecRevision: s.Revision, Cron: s.Cron, Zone: s.Zone, Misfire: Misfire(s.Misfire), Overlap: Overlap(s.Overlap),
 		Queue: s.Queue, Priority: taskkit.Priority(s.Priority), Owner: s.Owner, RunAs: s.RunAs,
 		Paused: s.Paused, PausedBy: s.PausedBy, PausedReason: s.PauseReason, Triggered: s.Triggered,
 		LastWall: s.LastWall, LastTask: s.LastTask, LastError: s.LastError,
+		Buffered: s.Buffered, Overdue: len(s.Overdue) > 0, Alternations: s.Alternations,
 		Version: s.Version, Created: s.Created, CreatedBy: s.CreatedBy, Modified: s.Modified, ModifiedBy: s.ModifiedBy,
+	}
+	if o, err := store.DecodeScheduleOptions(s.Options); err == nil {
+		info.UniqueKey, info.TimeLimit, info.Window = o.UniqueKey, o.TimeLimit, o.Window
+		for _, l := range o.Limits {
+			if info.Limits == nil {
+				info.Limits = make(map[string]int)
+			}
+			info.Limits[l.Key] = l.AtMost
+		}
 	}
 	if s.Secrets != nil {
 		info.SpecJSON = access.Mask(*s.Secrets, s.Spec)

@@ -12,7 +12,7 @@ type WorkerInfo struct {
 	Kinds     map[string][]int `json:"kinds"` // kind to the revisions it reads
 	Queues    []string         `json:"queues"`
 	Slots     int              `json:"slots"`
-	Busy      int              `json:"busy"`
+	Busy      int              `json:"busy"` // slots with a task that it has claimed
 	Draining  bool             `json:"draining"`
 	SafeMode  bool             `json:"safe_mode"` // it claims nothing, see Config.SafeMode
 	Started   time.Time        `json:"started"`

@@ -197,6 +197,14 @@ func (t testTx) ReleaseSavepoint(ctx context.Context, name string) error {
 	return t.exec(ctx, "RELEASE SAVEPOINT "+name)
 }
 
+// RenewSavepoint implements [store.Tx].
+func (t testTx) RenewSavepoint(ctx context.Context, name string) error {
+	if err := t.ReleaseSavepoint(ctx, name); err != nil {
+		return err
+	}
+	return t.Savepoint(ctx, name)
+}
+
 func (t testTx) exec(ctx context.Context, query string) error {
 	_, err := t.ExecContext(ctx, query)
 	return err

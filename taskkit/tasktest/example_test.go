@@ -113,6 +113,24 @@ func ExampleRun() {
 	// Output:
 }
 
+// Start runs a worker until the test ends, for tests of several tasks: here of two that do not execute at once.
+func ExampleStart() {
+	_ = func(t *testing.T) {
+		db := tasktest.Open(t)
+		client := tasktest.Start(t, db, tasktest.WithKind(kind, greeter{}))
+		ids, err := taskkit.SubmitMany(t.Context(), db, kind, make([]spec, 2), taskkit.System(), taskkit.WithLimit("greetings", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			if task, err := client.Wait(t.Context(), id, nil); err != nil || task.Status != taskkit.StatusCompleted {
+				t.Errorf("%v, %v", task, err)
+			}
+		}
+	}
+	// Output:
+}
+
 func TestGreeter(t *testing.T) {
 	t.Parallel()
 	tasktest.TestExecutor(t, greetCase())

@@ -1,13 +1,8 @@
 package tasktest
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"reflect"
 	"testing"
 
 	"taskkit.dev/internal/dialect"
@@ -23,6 +18,9 @@ type Case[Spec, State, Result any] struct {
 	// the same database, and the fields of the old one are lost. Make what outlives a
 	// process, such as a fake mail server, in Open.
 	New func(tb testing.TB, db *sql.DB) taskkit.Executor[Spec, State]
+	// Kinds are further kinds, as those of stages and children are, with their executors for a
+	// database. Like New it is called once for each worker. It may be nil.
+	Kinds func(tb testing.TB, db *sql.DB) []KindOption
 	// Setup creates and fills the executor's own tables, in the same way on every
 	// call. It may be nil.
 	Setup func(ctx context.Context, db *sql.DB) error
@@ -30,9 +28,14 @@ type Case[Spec, State, Result any] struct {
 	Spec Spec
 	// Limit fixes b.Limit. Defaults to the kind's batch size.
 	Limit int
-	// Snapshot reads the effects of the executor in a form that reflect.DeepEqual can
-	// compare: without random ids and times.
+	// Snapshot reads the effects of the executor, in a fixed order and without random ids
+	// and times. Values are compared through pointers, so that it may return entities of ent.
+	// The fields of structs that hold no data are left out: functions, channels, and fields
+	// that are not exported and have the tag json:"-".
 	Snapshot func(ctx context.Context, db *sql.DB) (any, error)
+	// Tables is Snapshot without effects outside the database, such as mails. Those stay when a
+	// batch is rolled back, and the executor's tables must not change then. Defaults to Snapshot.
+	Tables func(ctx context.Context, db *sql.DB) (any, error)
 	// Part checks, after the task was stopped, that the partial snapshot is a part
 	// of the whole one. It may be nil.
 	Part func(part, whole any) error
@@ -45,12 +48,12 @@ type Case[Spec, State, Result any] struct {
 // each fault, and compares the final snapshots.
 func TestExecutor[Spec, State, Result any](t *testing.T, c Case[Spec, State, Result]) {
 	t.Helper()
-	want, whole := c.run(t, "uninterrupted", faults{}, c.Limit, false)
+	want, whole, batches := c.run(t, "uninterrupted", faults{}, c.Limit, false)
 	if want.Task.Status != taskkit.StatusCompleted {
 		t.Fatalf("without a fault the task ended in %s: %s", want.Task.Status, want.Task.StatusDetail)
 	}
 	// A fault may repeat batches, but a task that needs many times as many never ends.
-	bound := 10*int(want.Task.Checkpoints) + 100
+	bound := 10*batches + 100
 	for _, sc := range []struct {
 		name  string
 		f     faults
@@ -65,19 +68,20 @@ func TestExecutor[Spec, State, Result any](t *testing.T, c Case[Spec, State, Res
 		{name: "limit 1", limit: 1},
 	} {
 		t.Run(sc.name, func(t *testing.T) {
-			got, snapshot := c.run(t, sc.name, sc.f, sc.limit, sc.fail)
+			got, snapshot, _ := c.run(t, sc.name, sc.f, sc.limit, sc.fail)
+			differ := diff(snapshot, whole)
 			switch {
 			case got.Task.Status != want.Task.Status:
 				t.Errorf("ended in %s (%s), want %s", got.Task.Status, got.Task.StatusDetail, want.Task.Status)
-			case !reflect.DeepEqual(snapshot, whole):
-				t.Errorf("the executor's tables differ from an uninterrupted run:\n got %v\nwant %v", snapshot, whole)
+			case !differ.equal():
+				t.Errorf("the executor's tables differ from an uninterrupted run, which has the rows with a minus:\n%s", differ)
 			case got.Task.Progress != want.Task.Progress:
 				t.Errorf("progress %+v, want %+v", got.Task.Progress, want.Task.Progress)
 			}
 		})
 	}
 	t.Run("stop", func(t *testing.T) {
-		got, part := c.run(t, "stop", faults{stopAfter: 1}, c.Limit, false)
+		got, part, _ := c.run(t, "stop", faults{stopAfter: 1}, c.Limit, false)
 		if got.Task.Status != taskkit.StatusCompleted {
 			t.Fatalf("ended in %s (%s), want COMPLETED", got.Task.Status, got.Task.StatusDetail)
 		}
@@ -92,8 +96,9 @@ func TestExecutor[Spec, State, Result any](t *testing.T, c Case[Spec, State, Res
 	})
 }
 
-// run runs the case on a database of its own and returns the outcome.
-func (c Case[Spec, State, Result]) run(t *testing.T, name string, f faults, limit int, fail bool) (*Outcome[Spec, State, Result], any) {
+// run runs the case on a database of its own and returns the outcome, the snapshot and the number of
+// committed batches.
+func (c Case[Spec, State, Result]) run(t *testing.T, name string, f faults, limit int, fail bool) (out *Outcome[Spec, State, Result], snapshot any, batches int) {
 	t.Helper()
 	open := c.Open
 	if open == nil {
@@ -112,54 +117,29 @@ func (c Case[Spec, State, Result]) run(t *testing.T, name string, f faults, limi
 	}
 	h := &harness[Spec, State, Result]{
 		tb: t, db: db, kind: c.Kind,
-		newExecutor: func() taskkit.Executor[Spec, State] { return c.New(t, db) },
-		options:     options{db: db, limit: limit, tries: 3, fail: fail},
+		newKinds: func() []KindOption {
+			kinds := []KindOption{WithKind(c.Kind, c.New(t, db))}
+			if c.Kinds != nil {
+				kinds = append(kinds, c.Kinds(t, db)...)
+			}
+			return kinds
+		},
+		options: options{db: db, limit: limit, tries: 3, fail: fail},
+		watch:   newRollbackWatch(0),
+		tables:  c.Tables,
 	}
-	out := h.run(c.Spec, f)
+	if h.tables == nil {
+		h.tables = c.Snapshot
+	}
+	if fail || f.lostCommit {
+		h.watch.left = watchedBatches
+	}
+	out, batches = h.run(c.Spec, f)
 	snapshot, err := c.Snapshot(t.Context(), db)
 	if err != nil {
 		t.Fatalf("%s: snapshot: %v", name, err)
 	}
-	return out, snapshot
-}
-
-// errPlanned is the error at the end of a batch.
-var errPlanned = errors.New("tasktest: planned error after the executor had finished the batch")
-
-// failing makes the first attempt of every batch fail after the executor's work.
-type failing struct{ session.Call }
-
-// openFailing returns an Open of a kind whose calls are failing.
-func openFailing(k *session.Kind) func(session.Task, json.RawMessage) (session.Call, error) {
-	open := k.Open
-	return func(t session.Task, spec json.RawMessage) (session.Call, error) {
-		c, err := open(t, spec)
-		return failing{c}, err
-	}
-}
-
-// Execute implements [session.Call].
-func (f failing) Execute(ctx context.Context, s *session.Step, state json.RawMessage) (session.Next, json.RawMessage, error) {
-	next, out, err := f.Call.Execute(ctx, s, state)
-	return next, out, cmp.Or(err, plannedError(s))
-}
-
-// Targets implements [session.Targeter].
-func (f failing) Targets(ctx context.Context, s *session.Step, field string, state json.RawMessage) ([][]byte, session.Next, json.RawMessage, error) {
-	t, ok := f.Call.(session.Targeter)
-	if !ok {
-		return nil, session.Next{}, nil, errors.New("tasktest: the executor finds no targets")
-	}
-	keys, next, out, err := t.Targets(ctx, s, field, state)
-	return keys, next, out, cmp.Or(err, plannedError(s))
-}
-
-// plannedError is the error of a batch, or nil after its first attempt.
-func plannedError(s *session.Step) error {
-	if s.Attempt > 1 {
-		return nil
-	}
-	return taskkit.Transient(fmt.Errorf("attempt %d: %w", s.Attempt, errPlanned))
+	return out, snapshot, batches
 }
 
 // received wraps an executor and receives its kind when it is registered.

@@ -3,6 +3,7 @@ package tasktest
 import (
 	"database/sql"
 	"testing"
+	"time"
 
 	"taskkit.dev/internal/testkit/testdb"
 )
@@ -14,4 +15,10 @@ var Databases = map[string]func(testing.TB) *sql.DB{
 		tb.Helper()
 		return testdb.Pooled(tb).DB
 	},
+}
+
+// OpenImpatient is Open with connections that wait for a lock for a second only.
+func OpenImpatient(tb testing.TB) *sql.DB {
+	tb.Helper()
+	return open(tb, time.Second)
 }

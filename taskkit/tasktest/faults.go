@@ -1,12 +1,14 @@
 package tasktest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
 
 	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit"
 )
@@ -21,6 +23,12 @@ type faults struct {
 	maxBatches int  // the test fails after this number of commits; 0: no bound
 }
 
+// batch identifies a batch of a task.
+type batch struct {
+	task taskkit.ID
+	seq  int64
+}
+
 // errCut is the error of a driver whose connection was cut during a COMMIT.
 var errCut = errors.New("tasktest: connection cut during commit")
 
@@ -30,17 +38,50 @@ type faultyStore struct {
 	faults faults
 	client *taskkit.Client
 	task   taskkit.ID
+	kinds  map[string]*session.Kind
 	// divided: the task has buckets.
 	divided bool
 	crash   context.CancelFunc
+	stopped <-chan struct{} // the worker is to end
+	watch   *rollbackWatch
 
 	commits atomic.Int64
-	dropped atomic.Int64 // checkpoint_seq + 1 of the last commit that was dropped or is late
 
-	mu     sync.Mutex
-	late   func() // the delayed commit, as on a slow server
-	guard  progressGuard
-	failed error // why the test must not go on
+	mu      sync.Mutex
+	dropped batch  // of the last commit that was dropped or is late
+	late    func() // the delayed commit, as on a slow server
+	guard   progressGuard
+	tx      *faultyTx // of the batch, while it is open
+	failed  error     // why the test must not go on
+}
+
+// fail ends the worker, and the test with this error unless it has one.
+func (s *faultyStore) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = cmp.Or(s.failed, err)
+	s.crash()
+}
+
+// hasTx reports whether a batch has begun its transaction.
+func (s *faultyStore) hasTx() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tx != nil
+}
+
+// setTx sets the transaction of the batch, or nil.
+func (s *faultyStore) setTx(tx *faultyTx) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tx = tx
+}
+
+// rolledBack looks for writes outside b.Tx after a batch was rolled back.
+func (s *faultyStore) rolledBack() {
+	if err := s.watch.rolledBack(s.stopped); err != nil {
+		s.fail(err)
+	}
 }
 
 // stuck returns why the task would never be done, or nil.
@@ -52,11 +93,12 @@ func (s *faultyStore) stuck() error {
 
 // checkProgress ends the worker when a batch shows that the task would never be
 // done.
-func (s *faultyStore) checkProgress(w store.Write) error {
+func (s *faultyStore) checkProgress(ctx context.Context, w store.Write) error {
+	err := s.checkChildren(ctx, w)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed == nil {
-		s.failed = s.guard.committed(w)
+		s.failed = cmp.Or(s.guard.committed(w), err)
 	}
 	if s.failed == nil {
 		return nil
@@ -72,7 +114,9 @@ func (s *faultyStore) Begin(ctx context.Context, h store.Lease, l store.TxTimeou
 	if err != nil {
 		return nil, err
 	}
-	return &faultyTx{tx, s}, nil
+	t := &faultyTx{tx, s}
+	s.setTx(t)
+	return t, nil
 }
 
 // Apply implements [store.Sessions]. A write without a checkpoint goes through.
@@ -87,7 +131,7 @@ func (s *faultyStore) Apply(ctx context.Context, process string, writes []*store
 			return store.Applied{}, err
 		}
 		return a[0], nil
-	}, func() {})
+	}, s.rolledBack)
 	if err != nil {
 		return nil, err
 	}
@@ -105,13 +149,22 @@ func (s *faultyStore) arrive() {
 	}
 }
 
+// first reports whether this is the first commit of a batch.
+func (s *faultyStore) first(w store.Write) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.dropped
+	s.dropped = batch{w.ID, w.Seq}
+	return s.dropped != before
+}
+
 // commit performs the write of one batch with the planned fault.
 func (s *faultyStore) commit(ctx context.Context, w store.Write, do func() (store.Applied, error), undo func()) (store.Applied, error) {
-	if s.faults.lostCommit && s.dropped.Swap(w.Seq+1) != w.Seq+1 {
+	if s.faults.lostCommit && s.first(w) {
 		undo()
 		return store.Applied{}, &store.UnknownError{Err: errCut}
 	}
-	if s.faults.lateCommit && s.dropped.Swap(w.Seq+1) != w.Seq+1 {
+	if s.faults.lateCommit && s.first(w) {
 		s.mu.Lock()
 		s.late = func() { _, _ = do() }
 		s.mu.Unlock()
@@ -121,7 +174,8 @@ func (s *faultyStore) commit(ctx context.Context, w store.Write, do func() (stor
 	if err != nil || !a.OK {
 		return a, err
 	}
-	if err := s.checkProgress(w); err != nil {
+	s.watch.committed()
+	if err := s.checkProgress(ctx, w); err != nil {
 		return store.Applied{}, err
 	}
 	if s.faults.stopAfter > 0 && s.divided != (w.ID == s.task) && s.commits.Add(1) == int64(s.faults.stopAfter) {
@@ -148,8 +202,16 @@ type faultyTx struct {
 	s *faultyStore
 }
 
+// Rollback implements [store.Tx].
+func (t *faultyTx) Rollback() {
+	t.Tx.Rollback()
+	t.s.setTx(nil)
+	t.s.rolledBack()
+}
+
 // Commit implements [store.Tx].
 func (t *faultyTx) Commit(ctx context.Context, w store.Write) (store.Applied, error) {
+	defer t.s.setTx(nil)
 	if !w.Checkpoint {
 		return t.Tx.Commit(ctx, w)
 	}

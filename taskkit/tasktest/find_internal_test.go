@@ -79,9 +79,10 @@ func seek(t *testing.T, db *sql.DB, x *seeker, f faults, fail bool) *Outcome[see
 	t.Helper()
 	h := &harness[seekSpec, seekState, []int]{
 		tb: t, db: db, kind: seekKind, options: options{db: db, tries: 3, fail: fail},
-		newExecutor: func() taskkit.Executor[seekSpec, seekState] { return x },
+		newKinds: func() []KindOption { return []KindOption{WithKind(seekKind, x)} },
 	}
-	return h.run(seekSpec{}, f)
+	out, _ := h.run(seekSpec{}, f)
+	return out
 }
 
 // A stop right after the last batch of a search, whose commit had no answer, finds the

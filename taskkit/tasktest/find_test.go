@@ -95,8 +95,11 @@ func makeRooms(n int) func(ctx context.Context, db *sql.DB) error {
 }
 
 // columnOf reads a column.
-func columnOf[T any](ctx context.Context, db *sql.DB, query string) (all []T, err error) {
-	rows, err := db.QueryContext(ctx, query)
+func columnOf[T any](ctx context.Context, db interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}, query string, args ...any,
+) (all []T, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

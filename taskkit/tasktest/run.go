@@ -3,8 +3,8 @@ package tasktest
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"log/slog"
-	"slices"
 	"testing"
 	"time"
 
@@ -43,6 +43,7 @@ type options struct {
 	limit   int
 	submit  []taskkit.SubmitOption
 	context func(ctx context.Context, owner, runAs uuid.UUID) (context.Context, error)
+	kinds   []KindOption
 	tries   int
 	fail    bool // the first attempt of every batch
 }
@@ -90,15 +91,22 @@ func Run[Spec, State, Result any](tb testing.TB, k *taskkit.Kind[Spec, State, Re
 	}
 	h := &harness[Spec, State, Result]{
 		tb: tb, db: o.db, kind: k, options: o,
-		newExecutor: func() taskkit.Executor[Spec, State] { return x },
+		newKinds: func() []KindOption { return append([]KindOption{WithKind(k, x)}, o.kinds...) },
 	}
-	return h.run(spec, faults{})
+	out, _ := h.run(spec, faults{})
+	return out
 }
 
 // Open returns a fresh, migrated SQLite database in memory. The end of the test closes it.
 func Open(tb testing.TB) *sql.DB {
 	tb.Helper()
-	db, err := sql.Open("sqlite", "file:/"+uuid.NewString()+"?vfs=memdb&_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)")
+	return open(tb, 10*time.Second)
+}
+
+// open opens a database whose connections wait for a lock for so long.
+func open(tb testing.TB, busy time.Duration) *sql.DB {
+	tb.Helper()
+	db, err := sql.Open("sqlite", fmt.Sprintf("file:/%s?vfs=memdb&_txlock=immediate&_pragma=busy_timeout(%d)&_pragma=foreign_keys(1)", uuid.NewString(), busy.Milliseconds()))
 	if err != nil {
 		tb.Fatalf("open SQLite in memory: %v", err)
 	}
@@ -124,17 +132,22 @@ type harness[Spec, State, Result any] struct {
 	tb   testing.TB
 	db   *sql.DB
 	kind *taskkit.Kind[Spec, State, Result]
-	// newExecutor makes the executor of one worker.
-	newExecutor func() taskkit.Executor[Spec, State]
+	// newKinds makes the executors of one worker, the executor under test first.
+	newKinds func() []KindOption
+	// watch finds writes outside b.Tx, with tables as the snapshot. It may be nil.
+	watch  *rollbackWatch
+	tables func(ctx context.Context, db *sql.DB) (any, error)
+	log    *slog.Logger
 	options
 }
 
 // run submits the task and runs workers over a store with faults until the task
-// has ended.
-func (h *harness[Spec, State, Result]) run(spec Spec, f faults) *Outcome[Spec, State, Result] {
+// has ended. It returns the number of committed batches, also of its children.
+func (h *harness[Spec, State, Result]) run(spec Spec, f faults) (out *Outcome[Spec, State, Result], batches int) {
 	h.tb.Helper()
 	ctx, cancel := context.WithTimeout(h.tb.Context(), deadline)
 	defer cancel()
+	h.log = runtimeLogger(logger(h.tb))
 	opts := append([]taskkit.SubmitOption{taskkit.System()}, h.submit...)
 	id, err := taskkit.Submit(ctx, h.db, h.kind, spec, opts...)
 	if err != nil {
@@ -145,7 +158,10 @@ func (h *harness[Spec, State, Result]) run(spec Spec, f faults) *Outcome[Spec, S
 	if err != nil {
 		h.tb.Fatalf("open store: %v", err)
 	}
-	faulty := &faultyStore{Store: s, faults: f, client: client, task: id, guard: progressGuard{maxBatches: f.maxBatches}}
+	faulty := &faultyStore{Store: anyQueue{s}, faults: f, client: client, task: id, guard: progressGuard{maxBatches: f.maxBatches}, watch: h.watch}
+	if faulty.watch == nil {
+		faulty.watch = newRollbackWatch(0)
+	}
 	for {
 		t, err := client.Task(ctx, id)
 		if err != nil {
@@ -163,7 +179,7 @@ func (h *harness[Spec, State, Result]) run(spec Spec, f faults) *Outcome[Spec, S
 			h.tb.Fatalf("the task has not ended after %v: %s", deadline, why)
 		}
 	}
-	return h.outcome(ctx, client, id)
+	return h.outcome(ctx, client, id), faulty.guard.batches
 }
 
 // work runs one worker until it has crashed or the task has ended.
@@ -171,43 +187,63 @@ func (h *harness[Spec, State, Result]) work(ctx context.Context, s *faultyStore,
 	h.tb.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s.crash = cancel
+	s.crash, s.stopped = cancel, ctx.Done()
 
-	var reg taskkit.Registry
-	x := &received[Spec, State]{Executor: h.newExecutor()}
-	taskkit.Register(&reg, h.kind, x)
-	if err := reg.Err(); err != nil {
-		h.tb.Fatalf("register: %v", err)
-	}
+	s.kinds = register(h.tb, h.newKinds())
+	kind := s.kinds[h.kind.Name()]
 	if h.limit > 0 {
-		x.kind.Limit = h.limit
+		kind.Limit = h.limit
 	}
-	if h.fail {
-		x.kind.Open = openFailing(x.kind)
+	if h.fail || h.watch != nil {
+		for _, k := range s.kinds {
+			k.Open = openWatched(k, s, h.fail)
+		}
 	}
-	x.kind.DeferDelays = slices.Repeat([]time.Duration{time.Millisecond}, len(x.kind.DeferDelays))
-	s.divided = x.kind.Children && x.kind.FindsTargets
-	t, err := client.Task(ctx, id)
-	if err != nil {
-		h.tb.Fatalf("read task: %v", err)
-	}
-	w := engine.New(s, map[string]*session.Kind{t.Kind: x.kind}, engine.Config{
-		Config: session.Config{
-			BatchTimeout: 30 * time.Second, BatchTarget: time.Second, FixedLimit: true, Quantum: time.Hour,
-			Heartbeat: 10 * time.Second, Call: 10 * time.Second, LockTimeout: 5 * time.Second,
-			MaxAttempts: h.tries, Backoff: classify.Backoff{Base: time.Millisecond, Cap: time.Millisecond},
-			Identity: h.context,
-		},
-		System: "tasktest", Version: taskkit.Version, Queues: []string{t.Queue}, Slots: 1,
-		Drain: 2 * time.Second, DeadAfter: time.Minute, Poll: 5 * time.Millisecond,
-		PollListening: 5 * time.Millisecond, SpecMax: 8 << 10, Log: logger(h.tb),
-	})
+	s.divided = kind.Children && kind.FindsTargets
+	c := engineConfig(h.log, h.tries)
+	c.Identity = h.context
+	w := engine.New(s, s.kinds, c)
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
-	_, _ = client.Wait(ctx, id, nil) // a crash ends it too
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = client.Wait(ctx, id, nil) // a crash ends it too
+	}()
+	h.serve(s.watch, ended)
 	cancel()
 	if err := <-done; err != nil {
 		h.tb.Fatalf("worker: %v", err)
+	}
+}
+
+// serve makes the snapshots that the watch requests, until the channel is closed.
+func (h *harness[Spec, State, Result]) serve(w *rollbackWatch, ended <-chan struct{}) {
+	for {
+		select {
+		case reply := <-w.requests:
+			snapshot, err := h.tables(h.tb.Context(), h.db)
+			if err != nil {
+				snapshot = err
+			}
+			reply <- snapshot
+		case <-ended:
+			return
+		}
+	}
+}
+
+// engineConfig returns the configuration of a worker in a test.
+func engineConfig(log *slog.Logger, tries int) engine.Config {
+	return engine.Config{
+		Config: session.Config{
+			BatchTimeout: 30 * time.Second, BatchTarget: time.Second, FixedLimit: true, Quantum: time.Hour,
+			Heartbeat: 10 * time.Second, Call: 10 * time.Second, LockTimeout: 5 * time.Second,
+			MaxAttempts: tries, Backoff: classify.Backoff{Base: time.Millisecond, Cap: time.Millisecond},
+		},
+		System: "tasktest", Version: taskkit.Version, Queues: []string{"default"}, Slots: 1,
+		Drain: 2 * time.Second, DeadAfter: time.Minute, Poll: 5 * time.Millisecond,
+		PollListening: 5 * time.Millisecond, SpecMax: 8 << 10, Log: log,
 	}
 }
 
@@ -236,10 +272,4 @@ func (h *harness[Spec, State, Result]) outcome(ctx context.Context, client *task
 		Typed: t, Failed: items(taskkit.OutcomeFailed), Skipped: items(taskkit.OutcomeSkipped),
 		Attempts: attempts, Client: client, DB: h.db,
 	}
-}
-
-// logger writes the log of the runtime to the log of the test.
-func logger(tb testing.TB) *slog.Logger {
-	tb.Helper()
-	return slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 }

@@ -16,7 +16,8 @@ type Specimen struct {
 
 // CheckSpecimens fails the test for each specimen that the kind cannot read. Each
 // is upgraded and decoded as the runtime does it. taskgen writes a test that calls
-// it.
+// it. Specimens are not validated: those of taskgen keep the rules of their revision, but an
+// exception of evolution may have changed these, and a method Validate may ask for more.
 func CheckSpecimens[Spec, State, Result any](tb testing.TB, k *taskkit.Kind[Spec, State, Result], specimens []Specimen) {
 	tb.Helper()
 	for _, s := range specimens {

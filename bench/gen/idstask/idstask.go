@@ -28,8 +28,7 @@ func _() {
 	taskkind.RunGoGenerate_typeHasChanged[ids2.Spec](struct {
 		IDs []uuid.UUID `json:"ids"`
 	}{})
-	taskkind.RunGoGenerate_typeHasChanged[ids2.State](struct {
-	}{})
+	taskkind.RunGoGenerate_typeHasChanged[ids2.State](struct{}{})
 
 	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*ids2.Executor)(nil))
 }

@@ -28,8 +28,7 @@ func _() {
 		Status string  `json:"status" validate:"required"`
 		People []int64 `json:"people"`
 	}{})
-	taskkind.RunGoGenerate_typeHasChanged[listed.State](struct {
-	}{})
+	taskkind.RunGoGenerate_typeHasChanged[listed.State](struct{}{})
 
 	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*listed.Executor)(nil))
 }

@@ -27,8 +27,7 @@ func _() {
 	taskkind.RunGoGenerate_typeHasChanged[tiny.Spec](struct {
 		Stamp int64 `json:"t"`
 	}{})
-	taskkind.RunGoGenerate_typeHasChanged[tiny.State](struct {
-	}{})
+	taskkind.RunGoGenerate_typeHasChanged[tiny.State](struct{}{})
 
 	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*tiny.Executor)(nil))
 }

@@ -27,8 +27,7 @@ func _() {
 	taskkind.RunGoGenerate_typeHasChanged[touch.Spec](struct {
 		Stamp int64 `json:"t"`
 	}{})
-	taskkind.RunGoGenerate_typeHasChanged[touch.State](struct {
-	}{})
+	taskkind.RunGoGenerate_typeHasChanged[touch.State](struct{}{})
 
 	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*touch.Executor)(nil))
 }

@@ -1,5 +1,5 @@
 import { ProblemError, type CallOptions, type Job } from "./call.js";
-import { fetchResult, followJob, requestJob } from "./job.js";
+import { fetchResult, followJob, linkAddress, requestJob } from "./job.js";
 
 /** The requests that have a button, in this order, and what is written on it. */
 const requests: Record<string, string> = {
@@ -172,13 +172,14 @@ export class TaskkitJob extends HTMLElement {
     this.#progress.title = progressText(job);
     this.#bar.style.width = `${percent ?? 0}%`;
     const focused = this.shadowRoot?.activeElement;
-    const file = job.links["result"]?.file === true ? job.links["result"].href : undefined;
+    const link = (name: string) => this.#following && linkAddress(this.#following.address, job, name);
+    const file = job.links["result"]?.file === true ? link("result") : undefined;
     for (const [name, button] of this.#buttons) {
-      button.hidden = job.links[name] === undefined || (name === "result" && file !== undefined);
+      button.hidden = link(name) === undefined || (name === "result" && file !== undefined);
     }
     this.#file.hidden = file === undefined;
     if (file !== undefined) {
-      this.#file.href = new URL(file, this.#following?.address).href;
+      this.#file.href = file.href;
     }
     if (focused instanceof HTMLButtonElement && focused.hidden) {
       [...this.#buttons.values()].find((button) => !button.hidden)?.focus();

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { Window } from "happy-dom";
 import { changeJob, type Job } from "./awaitJob.js";
+import { linkAddress, requestJob } from "./job.js";
 
 const [address, person, file] = process.argv.slice(2);
 assert(address && person && file, "name the address of the server, the person and a file to write");
@@ -42,6 +43,13 @@ function find(element: Element, selector: string): HTMLElement {
 
 function buttons(element: Element): string {
   return [...(element.shadowRoot?.querySelectorAll("button") ?? [])].filter((b) => !b.hidden).map((b) => b.name).join(" ");
+}
+
+// Only links of the job's own origin are followed, so that no script runs and no header goes elsewhere.
+for (const href of ["javascript:alert(1)", "data:text/html,x", "ftp://elsewhere.invalid/x", "//elsewhere.invalid/x", "https://elsewhere.invalid/x", "http://[", "blob:" + address]) {
+  const job = { id: "x", links: { stop: { method: "POST", href }, result: { method: "GET", href, file: true } } } as unknown as Job;
+  assert.equal(linkAddress(address, job, "result"), undefined, href);
+  await assert.rejects(requestJob(address, job, "stop", { headers }), /no link stop/, href);
 }
 
 // A job that holds is paused, resumed and stopped by its buttons.

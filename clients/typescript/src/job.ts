@@ -28,13 +28,27 @@ export async function changeJob(address: string | URL, settings: Settings, optio
   return (await (await call(address, init, options)).json()) as Job;
 }
 
+/**
+ * Returns the address of a link of a job; undefined if the job has no such link, or it leads elsewhere: only http and
+ * https of the job's own origin are followed, since the headers that sign in go with each call.
+ */
+export function linkAddress(address: string | URL, job: Job, name: string): URL | undefined {
+  const href = job.links[name]?.href;
+  if (href === undefined || !URL.canParse(href, address)) {
+    return undefined;
+  }
+  const url = new URL(href, address);
+  return /^https?:$/.test(url.protocol) && url.origin === new URL(address).origin ? url : undefined;
+}
+
 /** Makes a request that is among the links of a job, such as stop. It is made once: a repetition may be refused. */
 export async function requestJob(address: string | URL, job: Job, name: string, options: CallOptions = {}): Promise<Job> {
   const link = job.links[name];
-  if (link === undefined) {
-    throw new Error(`job ${job.id} has no link ${name}`);
+  const url = linkAddress(address, job, name);
+  if (link === undefined || url === undefined) {
+    throw new Error(`job ${job.id} has no link ${name} to its own server`);
   }
-  return (await (await call(new URL(link.href, address), { method: link.method }, options, false)).json()) as Job;
+  return (await (await call(url, { method: link.method }, options, false)).json()) as Job;
 }
 
 /**

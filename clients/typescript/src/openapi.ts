@@ -38,6 +38,86 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs/kinds/pieces/results/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a job of the kind */
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** Fetch the result of: pieces */
+        get: operations["fetch_pieces"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/kinds/roll/results/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a job of the kind */
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** Fetch the result of: roll */
+        get: operations["fetch_roll"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/kinds/seats/results/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a job of the kind */
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** Fetch the result of: seats */
+        get: operations["fetch_seats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/kinds/work/results/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a job of the kind */
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** Fetch the result of: Work */
+        get: operations["fetch_work"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/kinds/{kind}/schema": {
         parameters: {
             query?: never;
@@ -67,6 +147,23 @@ export interface paths {
         };
         /** This document */
         get: operations["openapi"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/operator/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List who changed queues, limits and schedules, newest first */
+        get: operations["changes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -137,6 +234,43 @@ export interface paths {
         put?: never;
         /** Retry dead letters from their last checkpoints */
         post: operations["retry_dead"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/operator/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the jobs of everybody, newest first */
+        get: operations["all_jobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/operator/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a job */
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** Explain why a job of anybody is where it is */
+        get: operations["explain"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -312,6 +446,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs/operator/workers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the workers */
+        get: operations["workers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/{id}": {
         parameters: {
             query?: never;
@@ -334,6 +485,26 @@ export interface paths {
         patch: operations["change"];
         trace?: never;
     };
+    "/jobs/{id}/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a job */
+                id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start a job that does exactly what this preview has previewed. A repetition returns the same job */
+        post: operations["apply"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/{id}/approve": {
         parameters: {
             query?: never;
@@ -348,6 +519,26 @@ export interface paths {
         put?: never;
         /** Make the request: approve */
         post: operations["approve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{id}/continue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a job */
+                id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start a job over what this one, which was stopped or has failed, has not processed. A repetition returns the same job */
+        post: operations["continue"];
         delete?: never;
         options?: never;
         head?: never;
@@ -444,7 +635,7 @@ export interface paths {
             };
             cookie?: never;
         };
-        /** Fetch the result */
+        /** Fetch the result, or its file, if the link result of the job has file */
         get: operations["fetch"];
         put?: never;
         post?: never;
@@ -488,6 +679,26 @@ export interface paths {
         put?: never;
         /** Make the request: retry */
         post: operations["retry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/jobs/{id}/retry-failed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a job */
+                id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start a job over the failed items of this one. A repetition returns the same job */
+        post: operations["retry_failed"];
         delete?: never;
         options?: never;
         head?: never;
@@ -586,6 +797,11 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        ChangePage: {
+            changes: components["schemas"]["SettingChange"][];
+            /** Format: uuid */
+            next?: string;
+        };
         DeadGroup: {
             code: string;
             /** Format: uuid */
@@ -599,6 +815,8 @@ export interface components {
         };
         DeadGroups: {
             groups: components["schemas"]["DeadGroup"][];
+            /** @description The kinds that have more dead letters than were read: the numbers of jobs in their groups are lower bounds, and there may be more of these groups. */
+            truncated?: string[];
         };
         DeadJob: {
             attempts: number;
@@ -641,7 +859,22 @@ export interface components {
             queue?: string;
             /** @description why, for those who operate the service */
             reason?: string;
-        } | unknown | unknown | unknown | unknown | unknown;
+        };
+        Explained: {
+            attempts: components["schemas"]["FailedAttempt"][];
+            events: components["schemas"]["JobEvent"][];
+            explanation: string;
+            job: components["schemas"]["OperatorJob"];
+        };
+        FailedAttempt: {
+            /** Format: date-time */
+            at: string;
+            attempt: number;
+            class: string;
+            code: string;
+            detail: string;
+            worker: string;
+        };
         Fire: {
             /** Format: date-time */
             at: string;
@@ -681,7 +914,7 @@ export interface components {
             preview: boolean;
             progress: components["schemas"]["Progress"] | null;
             /** @enum {string} */
-            reason?: "worker" | "time" | "paused";
+            reason?: "worker" | "paused" | "approval" | "stop_policy" | "child_failed" | "start" | "later" | "retry" | "window" | "rate" | "throttled" | "limit" | "children" | "tried_again";
             revision: string;
             /** Format: date-time */
             startedAt?: string;
@@ -692,12 +925,26 @@ export interface components {
             code: string;
             title: string;
         };
+        JobEvent: {
+            action: string;
+            /** Format: uuid */
+            actor?: string;
+            /** Format: date-time */
+            at: string;
+            reason?: string;
+        };
         Limit: {
             atMost: number;
             executing: number;
+            jobs?: components["schemas"]["LimitJob"][];
             key: string;
             set: boolean;
             waiting: number;
+        };
+        LimitJob: {
+            /** Format: uuid */
+            id: string;
+            worker: string;
         };
         LimitPage: {
             limits: components["schemas"]["Limit"][];
@@ -710,6 +957,37 @@ export interface components {
             file?: boolean;
             href: string;
             method: string;
+        };
+        OperatorJob: {
+            attempts: number;
+            /** @enum {string} */
+            cause: "done" | "stopped" | "failed" | "crash_loop" | "not_run" | "running" | "requested" | "tried_again" | "workers_lost" | "worker_silent" | "worker_ended" | "paused" | "approval" | "stop_policy" | "child_failed" | "start" | "later" | "retry" | "window" | "rate" | "throttled" | "limit" | "children" | "queue_paused" | "no_worker" | "draining" | "safe_mode" | "unknown_kind" | "unknown_revision" | "queue_not_served" | "slots_busy" | "due";
+            code?: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            finishedAt?: string;
+            /** Format: uuid */
+            id: string;
+            kind: string;
+            /** Format: uuid */
+            owner: string;
+            /** Format: uuid */
+            parentId?: string;
+            paused: boolean;
+            /** @description 1 goes first */
+            priority: number;
+            progress: components["schemas"]["Progress"] | null;
+            queue: string;
+            /** Format: date-time */
+            startedAt?: string;
+            status: components["schemas"]["Status"];
+            worker?: string;
+        };
+        OperatorPage: {
+            jobs: components["schemas"]["OperatorJob"][];
+            /** Format: uuid */
+            next?: string;
         };
         Page: {
             jobs: components["schemas"]["Job"][];
@@ -792,6 +1070,7 @@ export interface components {
             queues: components["schemas"]["Queue"][];
         };
         Schedule: {
+            buffered?: string;
             /** Format: date-time */
             createdAt: string;
             /** Format: uuid */
@@ -807,6 +1086,10 @@ export interface components {
             /** Format: uuid */
             lastJob?: string;
             lastWall?: string;
+            /** @description how many jobs with each key execute at once */
+            limits?: {
+                [key: string]: number;
+            };
             /**
              * @description what becomes of fires that nobody could make in time
              * @enum {string}
@@ -818,6 +1101,11 @@ export interface components {
             modifiedBy: string;
             name: string;
             next?: components["schemas"]["Fire"];
+            /**
+             * @description what becomes of a fire while the last job has not ended
+             * @enum {string}
+             */
+            overlap: "skip" | "buffer" | "allow";
             /** Format: uuid */
             owner: string;
             paused: boolean;
@@ -829,8 +1117,16 @@ export interface components {
             queue?: string;
             /** Format: uuid */
             runAs: string;
-            spec?: Record<string, never>;
+            spec?: {
+                [key: string]: unknown;
+            };
+            /** @description milliseconds after which a job fails */
+            timeLimitMs?: number;
             triggered: boolean;
+            /** @description a fire is skipped while another job has it */
+            uniqueKey?: string;
+            /** @description when its jobs execute, such as 22:00-06:00 Europe/Oslo */
+            window?: string;
             zone: string;
         };
         SchedulePage: {
@@ -842,11 +1138,20 @@ export interface components {
             /** @description five fields, @daily and the like, or @every 90m */
             cron?: string;
             kind?: string;
+            /** @description how many jobs with each key execute at once */
+            limits?: {
+                [key: string]: number;
+            };
             /**
              * @description what becomes of fires that nobody could make in time
              * @enum {string}
              */
             misfire?: "once" | "all" | "forget";
+            /**
+             * @description what becomes of a fire while the last job has not ended
+             * @enum {string}
+             */
+            overlap?: "skip" | "buffer" | "allow";
             /** Format: uuid */
             owner?: string;
             /** @description 1 goes first */
@@ -855,20 +1160,45 @@ export interface components {
             /** Format: uuid */
             runAs?: string;
             /** @description the spec of its jobs, which a worker checks when the schedule fires */
-            spec?: Record<string, never>;
+            spec?: {
+                [key: string]: unknown;
+            };
+            /** @description milliseconds after which a job fails */
+            timeLimitMs?: number;
+            /** @description a fire is skipped while another job has it */
+            uniqueKey?: string;
+            /** @description when its jobs execute, such as 22:00-06:00 Europe/Oslo */
+            window?: string;
             /** @description a name of the IANA database, such as Europe/Oslo */
             zone?: string;
+        };
+        SettingChange: {
+            action: string;
+            /** Format: uuid */
+            actor?: string;
+            /** Format: date-time */
+            at: string;
+            from?: string;
+            /** Format: uuid */
+            id: string;
+            name: string;
+            reason?: string;
+            /** @enum {string} */
+            setting: "queue" | "limit" | "schedule";
+            to?: string;
         };
         Settings: {
             /** @description how many buckets are open at once, of a job that has buckets */
             maxParallel?: number;
-            /** @description how many items a second are processed at most, of a job without buckets; 0 removes the bound */
-            maxRate?: number | 0;
+            /** @description how many items a second are processed at most, of a job without buckets, from 0.001; 0 removes the bound */
+            maxRate?: number;
             /** @description 1 goes first */
             priority?: number;
             /** @description why, for those who operate the service */
             reason?: string;
-        } | unknown | unknown | unknown;
+            /** @description the stop policy: a number of failed items, or from 1% to 100% of the processed ones. A job that has reached it is paused, and can be resumed after a higher one is set */
+            stopAfter?: string;
+        };
         /** @enum {string} */
         Status: "QUEUING" | "RUNNING" | "STOPPING" | "SUCCEEDED" | "FAILED" | "DELETED";
         UnknownKind: {
@@ -877,6 +1207,30 @@ export interface components {
             revision: number;
             /** Format: date-time */
             since: string;
+        };
+        Worker: {
+            alive: boolean;
+            busy: number;
+            draining: boolean;
+            endReason?: string;
+            /** Format: date-time */
+            endedAt?: string;
+            /** Format: date-time */
+            heartbeatAt: string;
+            id: string;
+            kinds: {
+                [key: string]: number[];
+            };
+            queues: string[];
+            safeMode: boolean;
+            silenceMs: number;
+            slots: number;
+            /** Format: date-time */
+            startedAt: string;
+            version: string;
+        };
+        WorkerList: {
+            workers: components["schemas"]["Worker"][];
         };
         pieces_Spec: {
             pieces: string[] | null;
@@ -896,19 +1250,7 @@ export interface components {
             token?: string;
         };
     };
-    responses: {
-        /** @description A problem */
-        Problem: {
-            headers: {
-                /** @description seconds until another try, if it passes */
-                "Retry-After"?: number;
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-    };
+    responses: never;
     parameters: never;
     requestBodies: never;
     headers: never;
@@ -1049,6 +1391,562 @@ export interface operations {
             };
             /** @description cross-origin, forbidden */
             403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    fetch_pieces: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a job of the kind */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /** @description The job has no result. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description bad-parameter */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description no-such-job */
+            404: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-done */
+            409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description deleted, expired */
+            410: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description job-failed */
+            424: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    fetch_roll: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description a range of the file, such as bytes=1000- */
+                Range?: string;
+                /** @description the ETag of the file of which you have a part */
+                "If-Range"?: string;
+            };
+            path: {
+                /** @description the id of a job of the kind */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    /** @description the name of the file */
+                    "Content-Disposition"?: string;
+                    /** @description for If-Range */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+            /** @description The job has no result. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The range of the file. */
+            206: {
+                headers: {
+                    /** @description the name of the file */
+                    "Content-Disposition"?: string;
+                    /** @description for If-Range */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+            /** @description It has not changed. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description bad-parameter */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description no-such-job */
+            404: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-done */
+            409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description deleted, expired */
+            410: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description range */
+            416: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description job-failed */
+            424: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    fetch_seats: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a job of the kind */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            /** @description The job has no result. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description bad-parameter */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description no-such-job */
+            404: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-done */
+            409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description deleted, expired */
+            410: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description job-failed */
+            424: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    fetch_work: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a job of the kind */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["work_Result"];
+                };
+            };
+            /** @description The job has no result. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description bad-parameter */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description no-such-job */
+            404: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-done */
+            409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description deleted, expired */
+            410: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description job-failed */
+            424: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;
@@ -1238,6 +2136,92 @@ export interface operations {
             };
             /** @description no-such-path */
             404: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    changes: {
+        parameters: {
+            query?: {
+                /** @description the greatest length of the page */
+                limit?: number;
+                /** @description next of the page before */
+                cursor?: string;
+                /** @description only of this kind of setting */
+                setting?: "queue" | "limit" | "schedule";
+                /** @description only of this name */
+                name?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of changes. */
+            200: {
+                headers: {
+                    /** @description the next page, if there is one */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangePage"];
+                };
+            };
+            /** @description bad-parameter */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;
@@ -1614,6 +2598,187 @@ export interface operations {
             };
             /** @description media-type */
             415: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    all_jobs: {
+        parameters: {
+            query?: {
+                /** @description the greatest length of the page */
+                limit?: number;
+                /** @description next of the page before */
+                cursor?: string;
+                /** @description only of this kind */
+                kind?: string;
+                /** @description only with this status */
+                status?: components["schemas"]["Status"];
+                /** @description only in this queue */
+                queue?: string;
+                /** @description only of this person */
+                owner?: string;
+                /** @description only children of this job */
+                parent?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of jobs. */
+            200: {
+                headers: {
+                    /** @description the next page, if there is one */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorPage"];
+                };
+            };
+            /** @description bad-parameter */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    explain: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description the id of a job */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The explanation. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explained"];
+                };
+            };
+            /** @description bad-parameter */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description no-such-job */
+            404: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;
@@ -2395,7 +3560,12 @@ export interface operations {
     set_schedule: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description the ETag that you have: nothing is done if there is another one */
+                "If-Match"?: string;
+                /** @description *: nothing is done if there is one */
+                "If-None-Match"?: string;
+            };
             path: {
                 name: string;
             };
@@ -2440,6 +3610,17 @@ export interface operations {
             };
             /** @description cross-origin, forbidden */
             403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description precondition-failed */
+            412: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;
@@ -2509,7 +3690,10 @@ export interface operations {
     delete_schedule: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description the ETag that you have: nothing is done if there is another one */
+                "If-Match"?: string;
+            };
             path: {
                 name: string;
             };
@@ -2568,6 +3752,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description precondition-failed */
+            412: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description internal */
             500: {
                 headers: {
@@ -2595,7 +3790,10 @@ export interface operations {
     pause_schedule: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description the ETag that you have: nothing is done if there is another one */
+                "If-Match"?: string;
+            };
             path: {
                 name: string;
             };
@@ -2654,6 +3852,17 @@ export interface operations {
             };
             /** @description no-such-schedule */
             404: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description precondition-failed */
+            412: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;
@@ -2712,7 +3921,10 @@ export interface operations {
     resume_schedule: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description the ETag that you have: nothing is done if there is another one */
+                "If-Match"?: string;
+            };
             path: {
                 name: string;
             };
@@ -2780,6 +3992,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description precondition-failed */
+            412: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description body-too-large */
             413: {
                 headers: {
@@ -2829,7 +4052,10 @@ export interface operations {
     trigger_schedule: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description the ETag that you have: nothing is done if there is another one */
+                "If-Match"?: string;
+            };
             path: {
                 name: string;
             };
@@ -2897,6 +4123,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description precondition-failed */
+            412: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description body-too-large */
             413: {
                 headers: {
@@ -2910,6 +4147,81 @@ export interface operations {
             };
             /** @description media-type */
             415: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    workers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The workers. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkerList"];
+                };
+            };
+            /** @description bad-parameter */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;
@@ -3069,7 +4381,10 @@ export interface operations {
     delete: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description the ETag that you have: nothing is done if there is another one */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description the id of a job */
                 id: string;
@@ -3118,6 +4433,28 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description not-possible */
+            409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description precondition-failed */
+            412: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description internal */
             500: {
                 headers: {
@@ -3145,7 +4482,10 @@ export interface operations {
     change: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description the ETag that you have: nothing is done if there is another one */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description the id of a job */
                 id: string;
@@ -3226,6 +4566,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description precondition-failed */
+            412: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description body-too-large */
             413: {
                 headers: {
@@ -3272,10 +4623,194 @@ export interface operations {
             };
         };
     };
+    apply: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description wait=N waits N seconds at most */
+                Prefer?: string;
+                /** @description the ETag that you have: nothing is done if there is another one */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description the id of a job */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description why, for those who operate the service */
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The job is started and done already. */
+            200: {
+                headers: {
+                    /** @description the revision */
+                    ETag?: string;
+                    /** @description true: an earlier request has started it */
+                    "Idempotent-Replayed"?: string;
+                    /** @description the path of the job */
+                    Location?: string;
+                    /** @description seconds until it is worth asking again, of a job that is not done */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The job is started. */
+            202: {
+                headers: {
+                    /** @description the revision */
+                    ETag?: string;
+                    /** @description true: an earlier request has started it */
+                    "Idempotent-Replayed"?: string;
+                    /** @description the path of the job */
+                    Location?: string;
+                    /** @description seconds until it is worth asking again, of a job that is not done */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description bad-parameter, not-json */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description no-such-job */
+            404: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description key-taken, not-possible */
+            409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description deleted */
+            410: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description precondition-failed */
+            412: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-too-large */
+            413: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description media-type */
+            415: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description shutting-down, unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     approve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description the ETag that you have: nothing is done if there is another one */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description the id of a job */
                 id: string;
@@ -3372,6 +4907,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description precondition-failed */
+            412: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description body-too-large */
             413: {
                 headers: {
@@ -3406,6 +4952,187 @@ export interface operations {
                 };
             };
             /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    continue: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description wait=N waits N seconds at most */
+                Prefer?: string;
+                /** @description the ETag that you have: nothing is done if there is another one */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description the id of a job */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description why, for those who operate the service */
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The job is started and done already. */
+            200: {
+                headers: {
+                    /** @description the revision */
+                    ETag?: string;
+                    /** @description true: an earlier request has started it */
+                    "Idempotent-Replayed"?: string;
+                    /** @description the path of the job */
+                    Location?: string;
+                    /** @description seconds until it is worth asking again, of a job that is not done */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The job is started. */
+            202: {
+                headers: {
+                    /** @description the revision */
+                    ETag?: string;
+                    /** @description true: an earlier request has started it */
+                    "Idempotent-Replayed"?: string;
+                    /** @description the path of the job */
+                    Location?: string;
+                    /** @description seconds until it is worth asking again, of a job that is not done */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description bad-parameter, not-json */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description no-such-job */
+            404: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description key-taken, not-possible */
+            409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description deleted */
+            410: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description precondition-failed */
+            412: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-too-large */
+            413: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description media-type */
+            415: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description shutting-down, unavailable */
             503: {
                 headers: {
                     /** @description seconds until another try, if it passes */
@@ -3667,7 +5394,10 @@ export interface operations {
     pause: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description the ETag that you have: nothing is done if there is another one */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description the id of a job */
                 id: string;
@@ -3755,6 +5485,17 @@ export interface operations {
             };
             /** @description key-taken, not-possible */
             409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description precondition-failed */
+            412: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;
@@ -3938,7 +5679,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The result, of the schema KIND_Result, or its file, if the link result of the job has file. */
+            /** @description The file. */
             200: {
                 headers: {
                     /** @description the name of the file */
@@ -4094,7 +5835,10 @@ export interface operations {
     resume: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description the ETag that you have: nothing is done if there is another one */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description the id of a job */
                 id: string;
@@ -4182,6 +5926,17 @@ export interface operations {
             };
             /** @description key-taken, not-possible */
             409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description precondition-failed */
+            412: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;
@@ -4240,7 +5995,10 @@ export interface operations {
     retry: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description the ETag that you have: nothing is done if there is another one */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description the id of a job */
                 id: string;
@@ -4328,6 +6086,17 @@ export interface operations {
             };
             /** @description key-taken, not-possible */
             409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description precondition-failed */
+            412: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;
@@ -4383,10 +6152,194 @@ export interface operations {
             };
         };
     };
+    retry_failed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description wait=N waits N seconds at most */
+                Prefer?: string;
+                /** @description the ETag that you have: nothing is done if there is another one */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description the id of a job */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description why, for those who operate the service */
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The job is started and done already. */
+            200: {
+                headers: {
+                    /** @description the revision */
+                    ETag?: string;
+                    /** @description true: an earlier request has started it */
+                    "Idempotent-Replayed"?: string;
+                    /** @description the path of the job */
+                    Location?: string;
+                    /** @description seconds until it is worth asking again, of a job that is not done */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The job is started. */
+            202: {
+                headers: {
+                    /** @description the revision */
+                    ETag?: string;
+                    /** @description true: an earlier request has started it */
+                    "Idempotent-Replayed"?: string;
+                    /** @description the path of the job */
+                    Location?: string;
+                    /** @description seconds until it is worth asking again, of a job that is not done */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description bad-parameter, not-json */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description no-such-job */
+            404: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description key-taken, not-possible */
+            409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description deleted */
+            410: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description precondition-failed */
+            412: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-too-large */
+            413: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description media-type */
+            415: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description shutting-down, unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     stop: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description the ETag that you have: nothing is done if there is another one */
+                "If-Match"?: string;
+            };
             path: {
                 /** @description the id of a job */
                 id: string;
@@ -4474,6 +6427,17 @@ export interface operations {
             };
             /** @description key-taken, not-possible */
             409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description precondition-failed */
+            412: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;
@@ -4552,7 +6516,7 @@ export interface operations {
                 headers: {
                     /** @description the revision */
                     ETag?: string;
-                    /** @description true: an earlier request with the key has started it */
+                    /** @description true: an earlier request has started it */
                     "Idempotent-Replayed"?: string;
                     /** @description the path of the job */
                     Location?: string;
@@ -4569,7 +6533,7 @@ export interface operations {
                 headers: {
                     /** @description the revision */
                     ETag?: string;
-                    /** @description true: an earlier request with the key has started it */
+                    /** @description true: an earlier request has started it */
                     "Idempotent-Replayed"?: string;
                     /** @description the path of the job */
                     Location?: string;
@@ -4671,6 +6635,17 @@ export interface operations {
             };
             /** @description key-reused, spec-refused */
             422: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too-many-requests */
+            429: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;
@@ -4730,7 +6705,7 @@ export interface operations {
                 headers: {
                     /** @description the revision */
                     ETag?: string;
-                    /** @description true: an earlier request with the key has started it */
+                    /** @description true: an earlier request has started it */
                     "Idempotent-Replayed"?: string;
                     /** @description the path of the job */
                     Location?: string;
@@ -4747,7 +6722,7 @@ export interface operations {
                 headers: {
                     /** @description the revision */
                     ETag?: string;
-                    /** @description true: an earlier request with the key has started it */
+                    /** @description true: an earlier request has started it */
                     "Idempotent-Replayed"?: string;
                     /** @description the path of the job */
                     Location?: string;
@@ -4849,6 +6824,17 @@ export interface operations {
             };
             /** @description key-reused, spec-refused */
             422: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too-many-requests */
+            429: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;
@@ -4908,7 +6894,7 @@ export interface operations {
                 headers: {
                     /** @description the revision */
                     ETag?: string;
-                    /** @description true: an earlier request with the key has started it */
+                    /** @description true: an earlier request has started it */
                     "Idempotent-Replayed"?: string;
                     /** @description the path of the job */
                     Location?: string;
@@ -4925,7 +6911,7 @@ export interface operations {
                 headers: {
                     /** @description the revision */
                     ETag?: string;
-                    /** @description true: an earlier request with the key has started it */
+                    /** @description true: an earlier request has started it */
                     "Idempotent-Replayed"?: string;
                     /** @description the path of the job */
                     Location?: string;
@@ -5027,6 +7013,17 @@ export interface operations {
             };
             /** @description key-reused, spec-refused */
             422: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too-many-requests */
+            429: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;
@@ -5083,7 +7080,7 @@ export interface operations {
                 headers: {
                     /** @description the revision */
                     ETag?: string;
-                    /** @description true: an earlier request with the key has started it */
+                    /** @description true: an earlier request has started it */
                     "Idempotent-Replayed"?: string;
                     /** @description the path of the job */
                     Location?: string;
@@ -5100,7 +7097,7 @@ export interface operations {
                 headers: {
                     /** @description the revision */
                     ETag?: string;
-                    /** @description true: an earlier request with the key has started it */
+                    /** @description true: an earlier request has started it */
                     "Idempotent-Replayed"?: string;
                     /** @description the path of the job */
                     Location?: string;
@@ -5202,6 +7199,17 @@ export interface operations {
             };
             /** @description key-reused, spec-refused */
             422: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description too-many-requests */
+            429: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;

@@ -7,12 +7,14 @@ package main
 
 import (
 	"log"
+	"runtime"
 
 	"entgo.io/ent/entc"
 	"entgo.io/ent/entc/gen"
 )
 
 func main() {
+	runtime.GOMAXPROCS(1) // ent formats files in parallel, and goimports then misses imports of files that are being written
 	storage, err := gen.NewStorage("sql")
 	if err != nil {
 		log.Fatal(err)

@@ -94,10 +94,10 @@ func planTables(name, dir string) (string, rules, error) {
 	if name == dialect.SQLite {
 		rank = lifecycle.SQLiteRank
 	}
-	plan = claimColumns.ReplaceAllStringFunc(plan, func(columns string) string {
-		return columns[:1] + "queue" + columns[:1] + ", (" + rank("") + ")"
-	})
+	plan = claimColumns.ReplaceAllString(plan, "("+rank("")+")")
 	plan = referenceColumns.ReplaceAllString(plan, "$1, (CASE WHEN fence = 0 THEN delayed END)")
+	plan = deadColumns.ReplaceAllString(plan, "(("+lifecycle.DeadKey("")+"), $1)")
+	plan = listedColumns.ReplaceAllString(plan, "(($2 || ''), ${1}id${1})")
 	if name == dialect.SQLite {
 		plan = ownerOfAll.ReplaceAllString(plan, "$1;")
 		plan = check.ReplaceAllStringFunc(plan, func(line string) string { return short(name, line) })
@@ -112,12 +112,16 @@ var (
 	position = regexp.MustCompile(`(?m)^-- atlas:pos .*\n`)
 	// check matches a CHECK.
 	check = regexp.MustCompile(`(?m)^  CONSTRAINT .* CHECK .*$`)
-	// claimColumns matches the first columns of the index of claims, as ent has them: it has no
+	// claimColumns matches the columns of the index of claims for which it has an expression: ent has no
 	// indexes of expressions.
-	claimColumns = regexp.MustCompile("[`\"]queue[`\"], [`\"]stalled[`\"], [`\"]priority[`\"]")
+	claimColumns = regexp.MustCompile("[`\"]stalled[`\"], [`\"]priority[`\"]")
 	// referenceColumns matches the columns of the index of references. What takes the place of
 	// the last is NULL, which is never a duplicate, for tasks that were claimed.
 	referenceColumns = regexp.MustCompile("([`\"]execution_component_name[`\"], [`\"]reference[`\"]), [`\"]delayed[`\"]")
+	// listedColumns matches the columns of the indexes of what a list is selected by.
+	listedColumns = regexp.MustCompile("\\(([`\"])(reference|unique_key)[`\"], [`\"]id[`\"]\\)")
+	// deadColumns matches the columns of the index of dead letters.
+	deadColumns = regexp.MustCompile("\\([`\"]execution_component_name[`\"], ([`\"]id[`\"])\\)")
 	// ownerOfAll matches the index of owners. On SQLite it holds all tasks: a row
 	// changes in place there, and to leave an index and to come back is what costs.
 	ownerOfAll = regexp.MustCompile("(?m)^(CREATE INDEX `taskkit_owner` .*) WHERE .*;$")
@@ -155,9 +159,9 @@ const postgresStorage = `-- By hand: storage parameters, which ent does not have
 --
 -- A task's row is rewritten on every transition and checkpoint. Pages keep room
 -- for the next version of each of their rows, since the log then holds only what
--- differs; and so do those of the two indexes that each version enters, or they
--- would split at the first. Vacuum comes by the number of dead rows and not by a
--- share of a table that is mostly finished tasks.
+-- differs; and so do those of the index of owners, for the version that ends. Vacuum
+-- comes by the number of dead rows and not by a share of a table that is mostly
+-- finished tasks.
 ALTER TABLE "{schema}"."taskkit_queued_task" SET (
   fillfactor = 40,
   autovacuum_vacuum_threshold = 1000,
@@ -166,8 +170,7 @@ ALTER TABLE "{schema}"."taskkit_queued_task" SET (
   autovacuum_analyze_threshold = 1000,
   autovacuum_analyze_scale_factor = 0.02
 );
-ALTER INDEX "{schema}"."taskkit_queued_task_pkey" SET (fillfactor = 50);
-ALTER INDEX "{schema}"."taskkit_owner" SET (fillfactor = 50);
+ALTER INDEX "{schema}"."taskkit_owner" SET (fillfactor = 65);
 -- One row a process, rewritten on every heartbeat and never in an index.
 ALTER TABLE "{schema}"."taskkit_task_process" SET (
   fillfactor = 50,

@@ -33,7 +33,9 @@ type Cleaner struct {
 	Events *observe.Observer
 	Intervals
 
-	after uuid.UUID // the last task that was read; zero: begin with the oldest
+	// The tasks that were read last; zero: begin with the oldest. Those at the beginning may be children that stay.
+	afterEnded map[string]store.EndedCursor // by kind
+	afterIdle  uuid.UUID
 }
 
 // Run cleans until ctx ends.
@@ -42,6 +44,7 @@ func (c *Cleaner) Run(ctx context.Context) {
 	if every <= 0 {
 		return
 	}
+	c.afterEnded = make(map[string]store.EndedCursor)
 	// The first time comes late: a worker that starts has other things to do.
 	t := time.NewTimer(every + rand.N(every/4+1))
 	defer t.Stop()
@@ -81,8 +84,14 @@ func (c *Cleaner) pass(ctx context.Context) (workers int, err error) {
 		return workers, err
 	}
 	err = c.pages(ctx, &found.Results, c.Store.EraseResults)
-	if err == nil && c.Youngest > 0 {
-		err = c.tasks(ctx, &found)
+	if err == nil {
+		err = c.ended(ctx, &found)
+	}
+	if err == nil && c.Idle > 0 {
+		err = c.idle(ctx, &found)
+	}
+	if err == nil {
+		err = c.versions(ctx)
 	}
 	if err == nil && c.Intervals.Events > 0 {
 		err = c.pages(ctx, &found.Events, func(ctx context.Context, limit int) (int, error) {
@@ -93,6 +102,19 @@ func (c *Cleaner) pass(ctx context.Context) (workers int, err error) {
 		err = c.unknownKinds(ctx)
 	}
 	return workers, err
+}
+
+// versions forgets the versions of references without tasks. While a task is kept it can be retried, and must not be taken for the newest.
+func (c *Cleaner) versions(ctx context.Context) error {
+	removed := 0
+	return c.pages(ctx, &removed, func(ctx context.Context, limit int) (int, error) {
+		return c.Store.PruneVersions(ctx, store.OldVersions{Check: func(kind string) time.Duration {
+			if ended := c.Keep(kind).Ended; ended > 0 {
+				return ended + store.VersionsChecked
+			}
+			return 0
+		}, Unused: store.VersionsKept, Limit: limit})
+	})
 }
 
 // unknownKinds reports kinds that no worker has, and ends their tasks when they have been unknown
@@ -136,25 +158,68 @@ func (c *Cleaner) pages(ctx context.Context, removed *int, page func(ctx context
 	return nil
 }
 
-// tasks removes tasks.
-func (c *Cleaner) tasks(ctx context.Context, found *taskevent.OldRemoved) error {
+// ended removes tasks that have ended, a page of each kind in turn, so that none waits for another.
+func (c *Cleaner) ended(ctx context.Context, found *taskevent.OldRemoved) error {
+	var kinds []store.EndedKind
+	err := c.short(ctx, func(ctx context.Context) (err error) {
+		kinds, err = c.Store.EndedKinds(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	idle := make(map[string]int, len(kinds)) // the kinds that may have more
+	for _, k := range kinds {
+		if period := c.Keep(k.Kind).Ended; period > 0 && k.Age > period {
+			idle[k.Kind] = 0
+		}
+	}
+	for len(idle) > 0 {
+		for kind := range idle {
+			var r store.RemovedEnded
+			err := c.short(ctx, func(ctx context.Context) (err error) {
+				r, err = c.Store.RemoveEnded(ctx, store.EndedTasks{
+					Kind: kind, Period: c.Keep(kind).Ended, After: c.afterEnded[kind], Limit: cleanPage, Items: cleanItems,
+				})
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			found.Tasks += len(r.IDs)
+			if len(r.IDs) == 0 {
+				idle[kind]++
+			}
+			c.afterEnded[kind] = r.Next
+			if r.Next == (store.EndedCursor{}) {
+				delete(c.afterEnded, kind)
+			}
+			if r.Next == (store.EndedCursor{}) || idle[kind] == cleanIdlePages {
+				delete(idle, kind)
+			}
+		}
+	}
+	return nil
+}
+
+// idle removes tasks that wait and that nobody wants.
+func (c *Cleaner) idle(ctx context.Context, found *taskevent.OldRemoved) error {
 	for idle := 0; idle < cleanIdlePages; {
-		var r store.RemovedTasks
+		var r store.RemovedIdle
 		err := c.short(ctx, func(ctx context.Context) (err error) {
-			r, err = c.Store.RemoveTasks(ctx, store.OldTasks{
-				After: c.after, Limit: cleanPage, Items: cleanItems, Keep: c.Keep, Youngest: c.Youngest,
+			r, err = c.Store.RemoveIdle(ctx, store.WaitingTasks{
+				After: c.afterIdle, Limit: cleanPage, Items: cleanItems, Keep: c.Keep, Youngest: c.Idle,
 			})
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		found.Tasks += len(r.Ended)
-		found.Idle += len(r.Idle)
-		if len(r.Ended)+len(r.Idle) == 0 {
+		found.Idle += len(r.IDs)
+		if len(r.IDs) == 0 {
 			idle++
 		}
-		c.after = r.Next
+		c.afterIdle = r.Next
 		if r.Next == uuid.Nil {
 			return nil
 		}

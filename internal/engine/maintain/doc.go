@@ -9,9 +9,9 @@ import (
 
 // Intervals are when a worker maintains the tables.
 type Intervals struct {
-	// Youngest is the shortest period for which tasks of any kind are kept (0: for ever), and Events the period for events.
-	Youngest time.Duration
-	Events   time.Duration
+	// Idle is the shortest period for which idle tasks of any kind are kept (0: for ever), and Events the period for events.
+	Idle   time.Duration
+	Events time.Duration
 	// CleanEvery is how often old rows are removed. 0: never.
 	CleanEvery time.Duration
 	// ScheduleEvery is how often new schedules are looked for. 0: schedules are not fired.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/cronline"
 	"taskkit.dev/internal/engine/observe"
 	"taskkit.dev/internal/engine/session"
@@ -92,19 +92,18 @@ func (s *Scheduler) Pass(ctx context.Context) (next time.Duration, err error) {
 		}
 		// Other workers read the same page.
 		rand.Shuffle(len(found.Due), func(i, j int) { found.Due[i], found.Due[j] = found.Due[j], found.Due[i] })
-		for i := range found.Due {
-			if ctx.Err() != nil {
-				break
-			}
-			switch is, err := s.fire(ctx, found.Now, &found.Due[i]); is {
+		s.firePage(ctx, found, func(is outcome, err error) {
+			switch is {
 			case fired:
 			case raced:
 				left, others = left+1, true
+			case waits:
+				left++
 			case stuck:
 				left++
 				errs = append(errs, err)
 			}
-		}
+		})
 	}
 	if others && (next < 0 || next > scheduleAgain) {
 		next = scheduleAgain
@@ -112,105 +111,59 @@ func (s *Scheduler) Pass(ctx context.Context) (next time.Duration, err error) {
 	return next, errors.Join(errs...)
 }
 
-// outcome is what became of a schedule that was due.
-type outcome int
-
-const (
-	fired outcome = iota
-	raced         // another worker does it, or the schedule has changed
-	stuck         // it stays due
-)
-
-// fire does what is to be done about a schedule that is due.
-func (s *Scheduler) fire(ctx context.Context, now time.Time, sc *store.Schedule) (outcome, error) {
-	f := store.ScheduleFire{Schedule: *sc}
-	due, err := s.due(now, &f)
-	if err != nil {
-		// Another worker may know the zone, or read the expression.
-		s.Events.Report(taskevent.ScheduleFailed{Worker: s.Events.Worker, Schedule: sc.Name, Kind: sc.Kind, Err: err})
-		return stuck, nil //nolint:nilerr // it is reported, and no failure of the database
-	}
-	// Types of the user are decoded and encoded, which may panic.
-	if panicked := <-session.RunIsolated(ctx, func(context.Context) error { err = s.tasks(&f, due); return nil }); panicked != nil {
-		err = panicked
-	}
-	if err == nil {
-		var done bool
-		done, err = s.commit(ctx, f)
-		switch {
-		case err == nil && done:
-			s.report(&f, due, sc)
-			return fired, nil
-		case err == nil:
-			return raced, nil
-		case !classify.Classify(ctx, err).OfItem:
-			return stuck, err
-		}
-	}
-	// It will not get better: the next wall time is another chance.
-	f.Tasks, f.LastError, f.LastErrorAt = nil, classify.Detail(err), time.Time{}
-	f.Triggered, f.TriggeredBy, f.TriggerReason = false, uuid.Nil, ""
-	f.LastWall, f.LastTask, f.Secrets = sc.LastWall, sc.LastTask, sc.Secrets
-	done, again := s.commit(ctx, f)
+// due computes which wall times of which zone are to be fired, and sets what comes next. Those that were due when the
+// expression or the zone changed come first, by the former ones.
+func (s *Scheduler) due(now time.Time, f *store.ScheduleFire) (due cronline.Due, zone string, err error) {
+	from := store.Overdue{Cron: f.Cron, Zone: f.Zone, Wall: f.NextWall, Until: now}
+	former := len(f.Overdue) > 0
 	switch {
-	case again != nil:
-		return stuck, again
-	case !done:
-		return raced, nil
-	}
-	s.Events.Report(taskevent.ScheduleFailed{Worker: s.Events.Worker, Schedule: sc.Name, Kind: sc.Kind, Wall: sc.NextWall, Err: err})
-	return fired, nil
-}
-
-// commit stores a fire.
-func (s *Scheduler) commit(ctx context.Context, f store.ScheduleFire) (bool, error) {
-	cctx, cancel := context.WithTimeout(ctx, s.Call)
-	defer cancel()
-	return s.Store.FireSchedule(cctx, f)
-}
-
-// due computes which wall times are to be fired, and sets what comes next.
-func (s *Scheduler) due(now time.Time, f *store.ScheduleFire) (due cronline.Due, err error) {
-	if f.Paused || f.NextAt.IsZero() || f.NextAt.After(now) {
-		return due, nil // only triggered
+	case f.Paused:
+		return due, f.Zone, nil // only triggered
+	case former:
+		from = f.Overdue[0]
+	case f.NextAt.IsZero() || f.NextAt.After(now):
+		return due, f.Zone, nil
 	}
 	var c cronline.Clock
-	if c.Line, err = cronline.Parse(f.Cron, f.Name); err != nil {
-		return due, err
+	if c.Line, err = cronline.Parse(from.Cron, f.Name); err != nil {
+		return due, "", err
 	}
-	if c.Zone, err = cronline.LoadZone(f.Zone); err != nil {
-		return due, err
+	if c.Zone, err = cronline.LoadZone(from.Zone); err != nil {
+		return due, "", err
 	}
-	wall, err := time.Parse(cronline.Format, f.NextWall)
+	wall, err := time.Parse(cronline.Format, from.Wall)
 	if err != nil {
-		return due, fmt.Errorf("read the next wall time of the schedule %q: %w", f.Name, err)
+		return due, "", fmt.Errorf("read the next wall time of the schedule %q: %w", f.Name, err)
 	}
-	due = c.Due(wall, now, cronline.Misfire(f.Misfire), scheduleTasks)
-	f.NextAt, f.NextWall = due.Next.At, due.Next.Wall.Format(cronline.Format)
-	if due.Ended {
+	due = c.DueUntil(wall, from.Until, now, cronline.Misfire(f.Misfire), scheduleTasks)
+	next := due.Next.Wall.Format(cronline.Format)
+	switch {
+	case former && !due.Ended && !due.Next.At.After(from.Until): // there are more than fit into a transaction
+		f.Overdue = slices.Clone(f.Overdue)
+		f.Overdue[0].Wall = next
+	case former:
+		f.Overdue = slices.Clone(f.Overdue[1:])
+	case due.Ended:
 		f.NextAt, f.NextWall = time.Time{}, ""
+	default:
+		f.NextAt, f.NextWall = due.Next.At, next
 	}
-	return due, nil
+	return due, from.Zone, nil
 }
 
 // tasks makes the tasks of a fire. An error is permanent.
-func (s *Scheduler) tasks(f *store.ScheduleFire, due cronline.Due) error {
-	zone := f.Zone
-	if zone == "" {
-		zone = "UTC"
-	}
-	for _, d := range due.Fires {
+func (s *Scheduler) tasks(f *store.ScheduleFire, m made) error {
+	for _, at := range m.fires {
 		t, err := s.Kinds[f.Kind].Scheduled(&f.Schedule)
 		if err != nil {
 			return err
 		}
-		wall := d.Wall.Format(cronline.Format)
-		t.ID, t.IdempotencyKey = store.NewID(), store.ScheduleKey(f.Name, wall, f.Zone)
-		t.Reason = fmt.Sprintf("schedule %s at %s %s", f.Name, wall, zone)
+		t.ID, t.IdempotencyKey = store.NewID(), store.ScheduleKey(f.Name, at.wall, at.zone)
+		t.Reason = fmt.Sprintf("schedule %s at %s", f.Name, at)
 		f.Tasks = append(f.Tasks, t)
-		f.LastWall = wall
+		f.LastWall = at.wall
 	}
-	if f.Triggered {
+	if m.triggered {
 		t, err := s.Kinds[f.Kind].Scheduled(&f.Schedule)
 		if err != nil {
 			return err
@@ -221,39 +174,14 @@ func (s *Scheduler) tasks(f *store.ScheduleFire, due cronline.Due) error {
 			t.Reason += ": " + f.TriggerReason
 		}
 		f.Tasks = append(f.Tasks, t)
-		if len(due.Fires) == 0 {
+		if len(m.fires) == 0 {
 			f.LastWall = ""
 		}
+		f.Triggered, f.TriggeredBy, f.TriggerReason = false, uuid.Nil, ""
 	}
-	f.Triggered, f.TriggeredBy, f.TriggerReason = false, uuid.Nil, ""
 	if n := len(f.Tasks); n > 0 {
 		f.LastTask, f.Secrets = f.Tasks[n-1].ID, &f.Tasks[n-1].Secrets
 		f.LastError, f.LastErrorAt = "", time.Time{}
 	}
 	return nil
-}
-
-// report reports a fire that is committed.
-func (s *Scheduler) report(f *store.ScheduleFire, due cronline.Due, before *store.Schedule) {
-	if m := due.Missed; m != nil {
-		e := taskevent.ScheduleMissed{
-			Worker: s.Events.Worker, Schedule: f.Name, Kind: f.Kind, Policy: f.Misfire,
-			First: m[0].Wall.Format(cronline.Format), Last: m[1].Wall.Format(cronline.Format),
-		}
-		for _, d := range due.Fires {
-			if !d.Wall.After(m[1].Wall) {
-				e.Submitted++
-			}
-		}
-		s.Events.Report(e)
-	}
-	if len(f.Tasks) == 0 {
-		return
-	}
-	e := taskevent.ScheduleFired{Worker: s.Events.Worker, Schedule: f.Name, Kind: f.Kind, Wall: f.LastWall, Triggered: before.Triggered}
-	for i := range f.Tasks {
-		e.Tasks = append(e.Tasks, f.Tasks[i].ID)
-	}
-	s.Events.Report(e)
-	s.Wake()
 }

@@ -3,6 +3,7 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 
@@ -10,6 +11,7 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/taskevent"
 )
 
@@ -21,6 +23,9 @@ type Observer struct {
 	user     func(ctx context.Context, e taskevent.Event) // nil: none
 	Worker   string                                       // the process ID
 	panicked *sync.Once                                   // the first panic of user is logged
+	// Covers reports whether the log needs no line for an event of this observer, or gets it later by Write, because it may be an
+	// effect of an outage, which has a line of its own. Nil: each event has its line.
+	Covers func(by *Observer, e taskevent.Event) bool
 }
 
 // New returns an observer. user is called with each event, on the goroutine that it happens on; nil: events are only logged.
@@ -43,8 +48,17 @@ func (o *Observer) Task(id uuid.UUID, kind string, fence int64, attempt int) tas
 // Report passes on an event.
 func (o *Observer) Report(e taskevent.Event) {
 	level, message, args := line(e)
+	if level > slog.LevelDebug && o.Covers != nil && o.Covers(o, e) {
+		level = slog.LevelDebug
+	}
 	o.Log.Log(o.ctx, level, message, args...)
 	o.callUser(e)
+}
+
+// Write writes the line of an event that was covered.
+func (o *Observer) Write(e taskevent.Event) {
+	level, message, args := line(e)
+	o.Log.Log(o.ctx, level, message, args...)
 }
 
 // Frequent is report for the events of every batch and every task, whose
@@ -94,11 +108,18 @@ func line(e taskevent.Event) (level slog.Level, message string, args []any) {
 	case taskevent.WorkerPolling:
 		return slog.LevelInfo, "cannot listen for new tasks; polling", []any{"poll", e.Every, "retry_in", e.RetryIn, "error", e.Err}
 	case taskevent.PresenceMissing:
+		if errors.Is(e.Err, store.ErrInMemory) {
+			return slog.LevelDebug, "no presence lock, since the database is in memory", []any{"dead_after", e.DeadAfter}
+		}
 		return slog.LevelWarn, "no presence lock; others notice the end of this worker by its heartbeat alone", []any{"dead_after", e.DeadAfter, "error", e.Err}
 	case taskevent.PresenceUnknown:
 		return slog.LevelWarn, "cannot read the presence of other workers; their ends are noticed by their heartbeats alone", []any{"error", e.Err}
 	case taskevent.DeclaredDead:
 		return slog.LevelWarn, "declared dead although it runs; others may have taken its tasks over, and what it has not committed is undone", nil
+	case taskevent.OutageBegan:
+		return slog.LevelWarn, "the database cannot be used; nothing is claimed, and no task spends an attempt", []any{"error", e.Err}
+	case taskevent.OutageEnded:
+		return slog.LevelInfo, "the database can be used again", []any{"duration", e.Duration}
 	case taskevent.HeartbeatFailed:
 		return slog.LevelWarn, "cannot renew the heartbeat", []any{"deadline_in", e.DeadlineIn, "error", e.Err}
 	case taskevent.ClaimFailed:
@@ -128,7 +149,7 @@ func line(e taskevent.Event) (level slog.Level, message string, args []any) {
 		return slog.LevelWarn, "ended tasks whose kind or revision has been unknown for too long", []any{"tasks", e.Tasks}
 	case taskevent.TasksTakenOver:
 		return slog.LevelWarn, "released the tasks of lost workers", []any{"dead", e.Dead, "released", len(e.Tasks), "ended", len(e.Ended)}
-	case taskevent.ScheduleFired, taskevent.ScheduleMissed, taskevent.ScheduleFailed:
+	case taskevent.ScheduleFired, taskevent.ScheduleMissed, taskevent.ScheduleFailed, taskevent.ScheduleSkipped, taskevent.ScheduleAlternates:
 		return lineOfSchedule(e)
 	default:
 		return lineOfTask(e)
@@ -140,6 +161,10 @@ func lineOfSchedule(e taskevent.Event) (level slog.Level, message string, args [
 	switch e := e.(type) {
 	case taskevent.ScheduleMissed:
 		return slog.LevelWarn, "schedule fires late", []any{"schedule", e.Schedule, "kind", e.Kind, "first", e.First, "last", e.Last, "misfire", e.Policy, "submitted", e.Submitted}
+	case taskevent.ScheduleSkipped:
+		return slog.LevelWarn, "schedule skips a fire, since an earlier task has not ended", []any{"schedule", e.Schedule, "kind", e.Kind, "wall", e.Wall, "policy", e.Policy, "task", e.Task}
+	case taskevent.ScheduleAlternates:
+		return slog.LevelWarn, "programs set a schedule to different definitions in turn", []any{"schedule", e.Schedule, "kind", e.Kind, "changes", e.Changes, "modified", e.Modified}
 	case taskevent.ScheduleFailed:
 		args = []any{"schedule", e.Schedule, "kind", e.Kind, "error", e.Err}
 		if e.Wall == "" {
@@ -214,6 +239,9 @@ func lineOfTask(e taskevent.Event) (level slog.Level, message string, args []any
 		level, args = slog.LevelDebug, of(e.TaskRef, append([]any{"status", e.Status}, counters(e.Progress)...)...)
 		if e.Status != string(lifecycle.Completed) {
 			level = slog.LevelWarn
+		}
+		if e.Partial {
+			args = append(args, "stopped", true)
 		}
 		if e.Removed {
 			args = append(args, "removed", true)

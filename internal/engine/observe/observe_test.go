@@ -8,14 +8,23 @@ import (
 	"time"
 
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/taskevent"
 )
 
-// Every event has a line of its own, and those of Frequent have the level
-// DEBUG.
+// Every event has a line of its own. The events of Frequent have the level DEBUG, and so does a cause
+// that no operator can remove.
 func TestLines(t *testing.T) {
 	t.Parallel()
-	frequent := []taskevent.Event{taskevent.TaskClaimed{}, taskevent.BatchDone{}, taskevent.CheckpointWritten{}, taskevent.TaskReleased{}, taskevent.TaskThrottled{}, taskevent.TaskEnded{Status: string(lifecycle.Completed)}}
+	frequent := []taskevent.Event{
+		taskevent.TaskClaimed{},
+		taskevent.BatchDone{},
+		taskevent.CheckpointWritten{},
+		taskevent.TaskReleased{},
+		taskevent.TaskThrottled{},
+		taskevent.TaskEnded{Status: string(lifecycle.Completed)},
+		taskevent.PresenceMissing{Err: fmt.Errorf("watch: %w", store.ErrInMemory)},
+	}
 	rare := []taskevent.Event{
 		taskevent.WorkerStarted{},
 		taskevent.WorkerStarted{SafeMode: true},
@@ -27,6 +36,8 @@ func TestLines(t *testing.T) {
 		taskevent.ThrottleEnded{},
 		taskevent.IndicatorUnreadable{},
 		taskevent.DeclaredDead{},
+		taskevent.OutageBegan{},
+		taskevent.OutageEnded{},
 		taskevent.HeartbeatFailed{},
 		taskevent.ClaimFailed{},
 		taskevent.GroupCommitFailed{},

@@ -38,7 +38,7 @@ func (s *Session) batch() flow {
 		err = s.features[i].begin(step)
 	}
 	if err != nil {
-		return s.failed(s.ctx, err)
+		return s.failed(s.ctx, classify.OfRuntime(err))
 	}
 	ctx, cancel := context.WithTimeoutCause(s.ctx, s.Config.BatchTimeout, classify.ErrBatchTimeout)
 	defer cancel()
@@ -63,7 +63,7 @@ func (s *Session) batch() flow {
 		for _, f := range s.features {
 			f.discarded(took)
 		}
-		return s.react(ctx, err, step.Limit)
+		return s.react(ctx, err, step.Limit, started)
 	}
 	s.reportBatch(step, r.took, r.Progress, classify.Classification{})
 	then := s.next(r)
@@ -124,6 +124,9 @@ func (s *Session) commit(tx *LazyTx, w *store.Write, then flow) (flow, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.Config.Call)
 	defer cancel()
 	a, err := open.Commit(ctx, *w)
+	if !store.Unknown(err) {
+		err = classify.OfShared(err)
+	}
 	if err == nil && a.OK && a.Renewed {
 		s.Deadline.Renew(sent)
 	}

@@ -12,14 +12,17 @@ import "math/bits"
 // second half, one of that item alone, and one of all items after it. An item is
 // never given up on the evidence of a call that had others in it.
 //
-// From the second bad item on, the next part is as long as the distance of the last
-// two, and a part that succeeds doubles the next. Where bad items are so frequent
-// that this takes more calls than items, the items are run one at a time, so that n
-// items take at most n + n/16 + 3 log2(n) + 3 calls, whatever their order.
+// From the second bad item on, the next part is at least as long as the mean distance of
+// the bad items so far, and a part that succeeds doubles the next. Where bad items are so
+// frequent that this takes more calls than items, the items are run one at a time, so that
+// n items take at most n + n/16 + 3 log2(n) + 3 calls, whatever their order.
+//
+// Most parts are as long as a power of two, so that the statements of a caller who makes
+// their text from the number of items repeat, and are prepared once.
 func bisect(n int, run func(from, to int) (bool, error)) error {
 	b := bisection{n: n, run: run}
 	size := n
-	after, found := 0, 0 // the position after the last bad item, and how many there were
+	found := 0 // bad items
 	for from := 0; from < n; {
 		to := from + b.bound(from, size)
 		ok, err := b.call(from, to)
@@ -34,9 +37,8 @@ func bisect(n int, run func(from, to int) (bool, error)) error {
 			return err
 		}
 		if found++; found > 1 {
-			size = from - after
+			size = 1 << bits.Len(uint(from/found-1))
 		}
-		after = from
 	}
 	return nil
 }
@@ -66,7 +68,7 @@ func (b *bisection) bound(from, size int) int {
 func (b *bisection) passBad(from, to int) (int, error) {
 	alone := to-from == 1 // the last call that failed had the bad item alone
 	for to-from > 1 {
-		middle := from + (to-from)/2
+		middle := from + 1<<(bits.Len(uint(to-from-1))-1) // at least the half
 		ok, err := b.call(from, middle)
 		if err != nil {
 			return from, err

@@ -120,11 +120,11 @@ func TestBisectOfGoodItems(t *testing.T) {
 	}
 	for stop := 1; stop <= 11; stop++ {
 		calls := 0
-		err := bisect(500, func(_, to int) (bool, error) {
+		err := bisect(500, func(from, to int) (bool, error) {
 			if calls++; calls == stop {
 				return false, errStop
 			}
-			return to <= 499, nil
+			return from > 255 || to <= 255, nil
 		})
 		if !errors.Is(err, errStop) || calls != stop {
 			t.Errorf("an error of call %d: %v after %d calls", stop, err, calls)

@@ -69,13 +69,11 @@ func (c *current) callExecutor(ctx context.Context, step *Step, f func(context.C
 
 // ofStatement returns the error of an executor. One that has no class of its own gets
 // the class of the statement that failed: the executor may have formatted that statement's
-// error with %v, and could not have committed anyway.
+// error with %v, and could not have committed anyway. So does any error after a statement of the runtime that failed.
 func ofStatement(ctx context.Context, tx *LazyTx, err error) error {
-	if err == nil || !classify.Unclassified(ctx, err) {
-		return err
-	}
 	failed := tx.failedStatement()
-	if failed == nil {
+	_, ofRuntime := errors.AsType[*classify.RuntimeError](failed)
+	if err == nil || failed == nil || !ofRuntime && !classify.Unclassified(ctx, err) {
 		return err
 	}
 	return &statementError{err, failed}
@@ -97,7 +95,8 @@ func ignored(ctx context.Context, failed error) error {
 	if failed == nil || ctx.Err() != nil {
 		return failed
 	}
-	if c := classify.Classify(ctx, failed); c.Class != lifecycle.Permanent && c.Class != lifecycle.Refused || c.TooLarge {
+	c := classify.Classify(ctx, failed)
+	if c.Class != lifecycle.Permanent && c.Class != lifecycle.Refused || c.TooLarge || c.Outage != classify.NoOutage {
 		return failed
 	}
 	if _, marked := errors.AsType[*classify.MarkedError](failed); marked {

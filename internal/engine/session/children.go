@@ -103,14 +103,16 @@ func (f *children) read() (err error) {
 func (f *children) list(ctx context.Context, after uuid.UUID, limit int, states bool) ([]store.ChildTask, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.c.Config.Call)
 	defer cancel()
-	return f.c.Store.Children(ctx, f.c.task.ID, after, limit, states)
+	list, err := f.c.Store.Children(ctx, f.c.task.ID, after, limit, states)
+	return list, classify.OfShared(err)
 }
 
 // count counts the children of the task for a batch.
 func (f *children) count(ctx context.Context) (store.ChildCounts, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.c.Config.Call)
 	defer cancel()
-	return f.c.Store.CountChildren(ctx, f.c.task.ID)
+	counts, err := f.c.Store.CountChildren(ctx, f.c.task.ID)
+	return counts, classify.OfShared(err)
 }
 
 // retry retries the failed children of a task that was retried, in pages.

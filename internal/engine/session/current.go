@@ -129,10 +129,16 @@ func (c *current) requeueIn(delay time.Duration, reason string) *store.Write {
 
 // terminal returns the write of an ending.
 func (c *current) terminal(e ending) store.Write {
-	w := store.Write{Lease: c.lease, To: e.status, Attempts: c.tries, Partial: e.how == EndStop, HasChildren: c.hasChildren()}
+	tries := c.tries
+	if e.unspent {
+		tries = lifecycle.Unspent(tries)
+	}
+	w := store.Write{Lease: c.lease, To: e.status, Attempts: tries, Partial: e.how == EndStop, HasChildren: c.hasChildren()}
+	w.StatusDetail = e.detail
 	if e.class.Code != "" {
 		w.StatusDetail = classify.Clean(e.class.Code + ": " + e.class.Detail)
 		w.Attempt = c.attempt(e.class)
+		w.Attempt.Attempt = tries
 	}
 	return w
 }

@@ -1,26 +1,25 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+
+	"taskkit.dev/internal/classify"
 )
 
-// Each calls call over n items, in parts that [bisect] chooses and each inside a
-// savepoint. An item whose error is its own is passed to fail. When Each returns an
-// error, the step has counted and recorded what it had before, and the error counts
-// as the error of a failed statement: the parts that had succeeded are not committed
-// unless a savepoint around Each is rolled back.
+// Each calls call over n items, in parts that [bisect] chooses. They share a savepoint,
+// which is renewed after a part that succeeds. An item whose error is its own is passed
+// to fail. When Each returns an error, the step has counted and recorded what it had
+// before, and the error counts as the error of a failed statement: the parts that had
+// succeeded are not committed unless a savepoint around Each is rolled back.
 func (s *Step) Each(ctx context.Context, n int, call func(from, to int) error, fail func(i int, err error)) error {
+	if n == 0 {
+		return nil
+	}
 	before, finished := s.mark(), false
 	defer func() { s.unmark(before, finished) }() // not finished: an error, or a panic, which continues
-	err := bisect(n, func(from, to int) (bool, error) {
-		own, err := s.part(ctx, to-from, func() error { return call(from, to) })
-		if own != nil && to-from == 1 {
-			fail(from, own)
-		}
-		return own == nil, err
-	})
-	if err != nil {
+	if err := s.each(ctx, n, call, fail); err != nil {
 		s.Tx.Record("", err)
 		return err
 	}
@@ -28,12 +27,37 @@ func (s *Step) Each(ctx context.Context, n int, call func(from, to int) error, f
 	return nil
 }
 
-// part calls f, which runs n items, inside a savepoint. The first error is one of the
+// each is Each without what its error undoes and records.
+func (s *Step) each(ctx context.Context, n int, call func(from, to int) error, fail func(i int, err error)) error {
+	p, err := s.openSavepoint(ctx)
+	if err != nil {
+		return err
+	}
+	err = bisect(n, func(from, to int) (bool, error) {
+		keep := p.renew
+		if to == n {
+			keep = p.release
+		}
+		own, err := s.part(ctx, to-from, func() (failed, broken error) {
+			return p.call(ctx, func() error { return call(from, to) }, keep)
+		})
+		if own != nil && to-from == 1 {
+			fail(from, own)
+		}
+		return own == nil, err
+	})
+	if p.closed {
+		return err
+	}
+	return cmp.Or(err, p.release(ctx))
+}
+
+// part calls try, which runs n items inside a savepoint. The first error is one of the
 // items, and nothing of the call is left. The second ends the batch.
-func (s *Step) part(ctx context.Context, n int, f func() error) (own, err error) {
+func (s *Step) part(ctx context.Context, n int, try func() (failed, broken error)) (own, err error) {
 	before, kept := s.mark(), false
 	defer func() { s.unmark(before, kept) }()
-	failed, broken := s.try(ctx, f)
+	failed, broken := try()
 	switch {
 	case broken != nil && failed != nil:
 		return nil, fmt.Errorf("%w, after %v", broken, failed) //nolint:errorlint // the first error says what to do with the batch
@@ -50,7 +74,7 @@ func (s *Step) part(ctx context.Context, n int, f func() error) (own, err error)
 	case ctx.Err() != nil && !c.TooLarge:
 		// A marked error would end the task although only its item failed.
 		return nil, fmt.Errorf("%w; the last call returned: %v", context.Cause(ctx), failed) //nolint:errorlint // see above
-	case !c.OfItem && !c.TooLarge:
+	case !c.OfItem && !c.TooLarge, c.Outage != classify.NoOutage:
 		return nil, failed
 	}
 	return failed, nil

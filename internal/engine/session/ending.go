@@ -22,15 +22,23 @@ type ending struct {
 	status lifecycle.Status
 	how    Ending
 	class  classify.Classification // of an error; zero for a stop
+	detail string                  // of what is no error; "" for a stop that was requested
+	// unspent: the claim that ends the task has tried nothing, and does not count as an attempt.
+	unspent bool
 }
 
 // failed decides what an error means for the task, and records it. The session
 // continues after a write of unknown outcome that turns out to have happened.
-func (s *Session) failed(ctx context.Context, err error) flow { return s.react(ctx, err, 0) }
+func (s *Session) failed(ctx context.Context, err error) flow {
+	return s.react(ctx, err, 0, time.Now())
+}
 
-// react is failed for the error of a batch that could take limit items at most. If
+// react is failed for the error of a batch that began at a time and could take limit items at most. If
 // a smaller batch may succeed, the session continues with one.
-func (s *Session) react(ctx context.Context, err error, limit int) flow {
+func (s *Session) react(ctx context.Context, err error, limit int, began time.Time) flow {
+	if s.outage(ctx, err, began) {
+		return s.releaseLater()
+	}
 	c := classified(ctx, err)
 	reaction, delay := lifecycle.AfterError(lifecycle.BatchError{
 		Class: c.Class, Attempt: s.tries, MaxAttempts: s.Config.MaxAttempts,
@@ -53,9 +61,20 @@ func (s *Session) react(ctx context.Context, err error, limit int) flow {
 	}
 	return s.write(&store.Write{
 		Lease: s.lease, To: lifecycle.Queued, Attempts: s.tries, Delay: delay,
-		Reason:  classify.Clean(fmt.Sprintf("retry: failed_at=%s error=%s", time.Now().UTC().Format(time.RFC3339), c.Code)),
+		Reason:  classify.Clean(fmt.Sprintf(lifecycle.ReasonRetry+"failed_at=%s error=%s", time.Now().UTC().Format(time.RFC3339), c.Code)),
 		Attempt: s.attempt(c),
 	})
+}
+
+// outage reports whether a fault of the database as a whole has caused an error of what the session has done since a time.
+func (s *Session) outage(ctx context.Context, err error, since time.Time) bool {
+	c := classified(ctx, err)
+	return c.Outage != classify.NoOutage && s.Outage.Causes(s.ctx, c, since)
+}
+
+// releaseLater gives the task back for a while without spending an attempt: its worker cannot use the database.
+func (s *Session) releaseLater() flow {
+	return s.write(s.requeueIn(s.Config.Backoff.Delay(1), ReasonOutage))
 }
 
 // release gives the task back without spending an attempt.
@@ -75,8 +94,30 @@ func (s *Session) write(w *store.Write) flow {
 		return s.reconcile(w)
 	case errors.Is(err, classify.ErrLost):
 		s.reportLost(reasonWorkerEnded)
+	case s.outage(s.ctx, classify.OfRuntime(err), time.Now()):
+		return s.writeLater()
 	default:
 		s.Events.Report(taskevent.WriteRefused{TaskRef: s.ref(), Err: err})
+	}
+	return endSession
+}
+
+// writeLater gives the task back, after a fault of the database as a whole has kept the session from a write. It tries again
+// while the database refuses even that, and the worker keeps the task lease.
+func (s *Session) writeLater() flow {
+	for n := 1; s.ctx.Err() == nil; n++ {
+		w := s.requeueIn(s.Config.Backoff.Delay(1), ReasonOutage)
+		a, err := s.Writer.Apply(w)
+		switch {
+		case err == nil && a.OK:
+			s.advance(w, a)
+			return endSession
+		case err == nil:
+			return s.reconcile(w)
+		case s.Pool.IsDraining() || errors.Is(err, classify.ErrLost):
+			return endSession // the task is released when the worker ends
+		}
+		sleep(s.ctx, min(time.Duration(n)*200*time.Millisecond, 5*time.Second))
 	}
 	return endSession
 }
@@ -84,7 +125,7 @@ func (s *Session) write(w *store.Write) flow {
 // errEndNotWritten: an end whose commit was uncertain has not happened.
 var errEndNotWritten = errors.New("the end of the task was not committed")
 
-// end ends the task: Abort, after a stop Report, and the terminal status, in
+// end ends the task: Abort unless a newer version has superseded the task, after a stop Report, and the terminal status, in
 // one transaction. When the executor's part keeps failing the task ends
 // without it.
 //
@@ -107,12 +148,16 @@ func (s *Session) end(e ending) flow {
 	seq := s.lease.Seq
 	advanced := func() bool { return e.how == EndFailed && s.lease.Seq != seq }
 	for try := 1; try <= abortTries; try++ {
+		began := time.Now()
 		f, err := s.tryEnd(e)
 		if f == endSession {
 			return endSession
 		}
 		if errors.Is(err, errOpenChildren) {
 			return s.end(e)
+		}
+		if err != nil && s.outage(s.ctx, err, began) {
+			return s.releaseLater()
 		}
 		if advanced() {
 			return continueSession
@@ -171,11 +216,18 @@ func (s *Session) tryEnd(e ending) (flow, error) {
 
 	var result json.RawMessage
 	abort := s.call != nil && s.kind.HasAbort && !s.isPreview() // a preview leaves nothing to clean up
+	if abort {
+		superseded, err := s.permits.isSuperseded(ctx)
+		if err != nil {
+			return continueSession, classify.OfRuntime(err)
+		}
+		abort = !superseded
+	}
 	report := s.call != nil && s.hasReport() && e.how == EndStop
 	if abort || report {
 		for _, f := range s.features {
 			if err := f.begin(step); err != nil {
-				return continueSession, err
+				return continueSession, classify.OfRuntime(err)
 			}
 		}
 		err := s.callExecutor(ctx, step, func(ctx context.Context) (err error) {

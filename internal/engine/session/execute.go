@@ -85,7 +85,7 @@ func (x *execution) result(step *Step) (*result, error) {
 	}
 	r.Memo = step.memo
 	if x.next == (Next{}) && r.Memo == nil {
-		if err := x.idle.check(step, before, r.Progress, x.c.state, x.state); err != nil {
+		if err := x.idle.check(step, &r.Write, before, x.c.state); err != nil {
 			return nil, err
 		}
 	}

@@ -176,18 +176,18 @@ func (t *LazyTx) Reads(query string, rows txguard.Rows) {
 }
 
 // failedStatement returns the error of the first statement that failed outside a
-// savepoint, or nil.
+// savepoint, or why the transaction did not begin, or nil.
 func (t *LazyTx) failedStatement() error {
 	t.mu.Lock()
-	tx := t.tx
+	tx, failed := t.tx, t.failed
 	t.mu.Unlock()
 	if tx == nil {
-		return nil
+		return failed
 	}
 	return tx.Failed()
 }
 
-// savepoint, rollbackTo and releaseSavepoint are the methods of [store.Tx].
+// savepoint, rollbackTo, releaseSavepoint and renewSavepoint are the methods of [store.Tx].
 func (t *LazyTx) savepoint(ctx context.Context, name string) error {
 	tx, err := t.begin(ctx)
 	if err != nil {
@@ -221,6 +221,19 @@ func (t *LazyTx) releaseSavepoint(ctx context.Context, name string) error {
 		return err
 	}
 	t.onSavepoint("RELEASE", name)
+	return nil
+}
+
+func (t *LazyTx) renewSavepoint(ctx context.Context, name string) error {
+	tx, err := t.begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := tx.RenewSavepoint(ctx, name); err != nil {
+		return err
+	}
+	t.onSavepoint("RELEASE", name)
+	t.onSavepoint("SAVEPOINT", name)
 	return nil
 }
 

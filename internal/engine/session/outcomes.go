@@ -1,6 +1,9 @@
 package session
 
 import (
+	"hash/fnv"
+	"io"
+
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/store"
@@ -94,6 +97,19 @@ func (o *outcomes) count() (failed, skipped, deferred, succeeded int64) {
 		}
 	}
 	return failed, skipped, deferred, succeeded
+}
+
+// hash returns a hash of the keys of the items in their order, and 0 without items.
+func (o *outcomes) hash() uint64 {
+	if len(o.items) == 0 {
+		return 0
+	}
+	h := fnv.New64a()
+	for i := range o.items {
+		_, _ = io.WriteString(h, o.items[i].Key)
+		_, _ = h.Write([]byte{0})
+	}
+	return h.Sum64() | 1
 }
 
 // undoSucceeded forgets which items succeeded since the mark, and keeps what else was

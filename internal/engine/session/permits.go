@@ -106,25 +106,32 @@ type Limiter interface {
 	Limits() ([]store.Limit, error)
 }
 
-// permits is the [feature] of a task that may have limits, from its options or its kind. The session gets its permits before
+// permits is the [feature] of a task that may have limits, from its options, its kind or its version. The session gets its permits before
 // it begins, and the lease itself is the permit, so permits cannot leak.
 type permits struct {
 	noFeature
 	c        *current
 	times    *times // nil: the task may execute at any time
 	limits   []store.Limit
-	err      error         // of the limits from the kind
-	specSize int64         // in bytes
-	slotTime time.Duration // for which the session had a slot before it waited for permits
+	version  *store.Versioned // nil: the task has none
+	err      error            // of the limits from the kind
+	specSize int64            // in bytes
+	slotTime time.Duration    // for which the session had a slot before it waited for permits
 	granted  bool
+	// superseded: a newer version was submitted, and may have executed.
+	superseded bool
 }
 
 // newPermits returns nil for a task that can have no limits.
 func newPermits(c *current, p *store.Plan) *permits {
-	if !c.kind.HasLimits && len(p.Options.Limits) == 0 {
+	if !c.kind.HasLimits && len(p.Options.Limits) == 0 && p.Versioned == nil {
 		return nil
 	}
-	return &permits{c: c, limits: p.Options.Limits, specSize: int64(len(p.Spec))}
+	f := &permits{c: c, limits: p.Options.Limits, version: p.Versioned, specSize: int64(len(p.Spec))}
+	if f.version != nil {
+		f.limits = store.MergeLimits(f.limits, []store.Limit{f.version.Limit()})
+	}
+	return f
 }
 
 // complete adds the limits that the task has by its kind to the limits of its options, once the spec is decoded. A task that is to
@@ -162,17 +169,31 @@ func (f *permits) between(ctx context.Context) (decision, error) {
 	case len(f.limits) == 0:
 		return decision{}, nil
 	}
-	r, err := f.c.Permits.request(ctx, store.PermitRequest{Lease: f.c.lease, Limits: f.limits})
+	r, err := f.c.Permits.request(ctx, store.PermitRequest{Lease: f.c.lease, Limits: f.limits, Versioned: f.version})
 	switch {
 	case err != nil:
 		return decision{}, err
 	case r.OK:
 		f.granted = true
 		return decision{}, nil
+	case r.Newest > 0:
+		f.superseded = true
+		return decision{end: &ending{status: lifecycle.Completed, how: EndStop, detail: lifecycle.SupersededByVersion(f.version.Version, r.Newest), unspent: true}}, nil
 	}
 	w := f.c.requeue(classify.Clean(fmt.Sprintf(lifecycle.ReasonNoPermit+"%q: at most %d at once", r.Full.Key, r.Full.AtMost)))
 	w.At = f.times.earlier(store.Forever)
 	return decision{write: w}, nil
+}
+
+// isSuperseded reports whether a newer version of the task may have executed, whose effects its Abort could undo. It returns false for
+// a task that executes and for the newest, with the permit of the version: no newer one executes before the task has ended.
+func (f *permits) isSuperseded(ctx context.Context) (bool, error) {
+	if f == nil || f.version == nil || f.granted || f.superseded {
+		return f != nil && f.superseded, nil
+	}
+	r, err := f.c.Permits.request(ctx, store.PermitRequest{Lease: f.c.lease, Limits: []store.Limit{f.version.Limit()}, Versioned: f.version})
+	f.superseded = r.Newest > 0
+	return f.superseded, err
 }
 
 // committed wakes the tasks that wait for permits when this task has left its worker, or waits for permits itself: it may

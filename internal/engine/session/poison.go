@@ -1,9 +1,9 @@
 package session
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
@@ -76,7 +76,7 @@ const maxEvents = 100
 // failedAttempts counts the attempts since the last checkpoint, and since an
 // operator's retry, that failed with an error. The task's worker was lost in the
 // others.
-func (c *current) failedAttempts() (n int, err error) {
+func (c *current) failedAttempts() (int, error) {
 	ctx, cancel := c.short()
 	defer cancel()
 	recorded, err := c.Store.Attempts(ctx, c.lease.ID, c.tries)
@@ -87,18 +87,11 @@ func (c *current) failedAttempts() (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	retry := slices.IndexFunc(events, func(e store.Event) bool { return e.Action == string(lifecycle.ActRetry) })
-	slices.SortFunc(recorded, func(a, b store.Attempt) int { return cmp.Compare(b.Fence, a.Fence) })
-	before := c.tries
-	for _, a := range recorded {
-		retried := retry >= 0 && a.Created.Before(events[retry].Created)
-		if a.Seq != c.lease.Seq || a.Attempt >= before || retried {
-			break // before the checkpoint, or before an operator's retry
-		}
-		before = a.Attempt
-		n++
+	var retried time.Time
+	if i := slices.IndexFunc(events, func(e store.Event) bool { return e.Action == string(lifecycle.ActRetry) }); i >= 0 {
+		retried = events[i].Created
 	}
-	return n, nil
+	return store.FailedAttempts(recorded, c.lease.Seq, c.tries, retried), nil
 }
 
 // crashLoop is the ending of a poison task. Its detail has the position of the task.
@@ -123,7 +116,7 @@ func (c *current) crashLoop(targets *frozenTargets) ending {
 	if failed, err := c.failedAttempts(); err == nil {
 		tried += fmt.Sprintf(" (errors: %d, lost workers: %d)", failed, c.tries-1-failed)
 	}
-	return ending{status: lifecycle.Error, how: EndFailed, class: classify.Classification{
+	return ending{status: lifecycle.Error, how: EndFailed, unspent: true, class: classify.Classification{
 		Class: lifecycle.Permanent, Code: classify.CodeCrashLoop,
 		Detail: tried + ": it seems to kill its worker, " + where,
 	}}

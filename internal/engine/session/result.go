@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -40,6 +41,9 @@ func (s *Session) handleWriteResult(w *store.Write, a store.Applied, err error, 
 		if w.To.Terminal() {
 			s.unknownEnd = w
 		}
+		if answer, ok := errors.AsType[*store.UnknownError](err); ok {
+			s.outage(s.ctx, classify.OfShared(answer.Err), time.Now()) // what is read back is logged after the line of the outage
+		}
 		f := s.reconcile(w)
 		if f == continueSession && s.lease.Seq == w.Seq && s.ctx.Err() == nil {
 			return f, s.refusal(err)
@@ -49,7 +53,7 @@ func (s *Session) handleWriteResult(w *store.Write, a store.Applied, err error, 
 		s.reportLost(reasonLeaseGone)
 		return endSession, nil
 	case err != nil:
-		return continueSession, err
+		return continueSession, classify.OfRuntime(err)
 	case a.Open:
 		return continueSession, errOpenChildren
 	case !a.OK:
@@ -78,7 +82,7 @@ func (s *Session) refusal(err error) error {
 	}
 	s.unanswered++
 	if s.unanswered >= maxUnanswered || classify.DatabaseError(unknown.Err) {
-		return unknown.Err
+		return classify.OfShared(unknown.Err)
 	}
 	return nil
 }
@@ -101,6 +105,9 @@ func (s *Session) orFailed(f flow, refused error) flow {
 // advance makes a committed write the session's own position.
 func (s *Session) advance(w *store.Write, a store.Applied) {
 	s.reportWritten(w, a.Control)
+	if w.Checkpoint || w.To.Terminal() {
+		s.Outage.Served()
+	}
 	if w.To == lifecycle.Queued && w.At.Before(store.Forever) {
 		s.Pool.Returned()
 	}

@@ -25,6 +25,7 @@ type Deps struct {
 	Waiting  Waker[string]    // wakes tasks that wait for a permit
 	Permits  *PermitQueue
 	Throttle *Throttle // nil: no task waits because of an indicator
+	Outage   Outage
 }
 
 // Pool is the pool, for the sessions that it runs.
@@ -66,6 +67,14 @@ type Deadline interface {
 // Waker wakes the tasks that wait for a key. It is safe for concurrent use.
 type Waker[K comparable] interface{ Add(keys ...K) }
 
+// Outage tells faults of the database as a whole from errors of tasks. It is safe for concurrent use.
+type Outage interface {
+	// Causes reports whether such a fault has caused an error, of what a session has done since a time.
+	Causes(ctx context.Context, c classify.Classification, since time.Time) bool
+	// Served notes that a checkpoint or an end was committed.
+	Served()
+}
+
 // flow is what a session does after one of its steps.
 type flow int
 
@@ -81,6 +90,7 @@ const (
 	reasonYielded  = "yielded to other tasks"
 	reasonTurnOver = "yielded to a task of another owner"
 	ReasonNoSlot   = "its worker had no free slot"
+	ReasonOutage   = "the database refused what its worker does"
 	reasonLater    = "asked to continue later"
 )
 
@@ -162,10 +172,14 @@ func (s *Session) ReleaseInPlace(reason string) { s.write(s.requeueIn(-1, reason
 // Prepare reads and decodes what the task is to do, and makes its features. False: the session has ended.
 func (s *Session) Prepare(c store.ClaimedTask) bool {
 	plan, err := s.plan(c)
+	err = classify.OfRuntime(err)
 	if err == nil {
 		err = s.checkPreviewed(&plan)
 	}
 	switch {
+	case err != nil && s.outage(s.ctx, err, s.began):
+		s.releaseLater()
+		return false
 	case err != nil && lifecycle.Poisoned(s.tries, s.Config.MaxAttempts):
 		s.end(s.crashLoop(nil)) // no attempt is left to read it in
 		return false
@@ -364,7 +378,7 @@ func (s *Session) between() (execute bool, after flow) {
 		d, err := f.between(s.ctx)
 		switch {
 		case err != nil:
-			return false, s.failed(s.ctx, err)
+			return false, s.failed(s.ctx, classify.OfRuntime(err))
 		case d.end != nil:
 			return false, s.end(*d.end)
 		case d.write != nil:

@@ -12,7 +12,6 @@ import (
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
-	"taskkit.dev/internal/store/txguard"
 )
 
 // Step is one call of an executor: its transaction, and what it counts and
@@ -238,52 +237,6 @@ func (s *Step) Try(ctx context.Context, f func() error) error {
 	default:
 		return errors.Join(failed, broken)
 	}
-}
-
-// try calls f inside a savepoint. The first error is the error of f, or of a statement
-// that f ignored, and what f wrote is undone. The second is the error of the savepoint
-// itself, and the transaction cannot be used any more.
-func (s *Step) try(ctx context.Context, f func() error) (failed, broken error) {
-	s.mu.Lock()
-	s.savepoint++
-	name := fmt.Sprintf("taskkit_try_%d", s.savepoint)
-	s.mu.Unlock()
-
-	if err := s.Tx.savepoint(ctx, name); err != nil {
-		return nil, fmt.Errorf("begin savepoint: %w", err)
-	}
-	submitted := s.Tx.submittedChildren()
-	undo := func() error {
-		s.Tx.noteChildren(submitted)
-		// The caller's context may have ended; the transaction must be usable
-		// all the same, or be known not to be.
-		return s.Tx.rollbackTo(context.WithoutCancel(ctx), name)
-	}
-	finished := false
-	defer func() {
-		if !finished { // a panic, which continues
-			_ = undo()
-			s.Tx.closeSavepoint()
-		}
-	}()
-	failed = f()
-	finished = true
-	if failed != nil {
-		if err := undo(); err != nil {
-			s.Tx.closeSavepoint()
-			return failed, fmt.Errorf("undo savepoint: %w", err)
-		}
-	}
-	if err := s.Tx.releaseSavepoint(ctx, name); err != nil {
-		spoiled, ok := errors.AsType[*txguard.SpoiledError](err)
-		if ok && undo() == nil && s.Tx.releaseSavepoint(ctx, name) == nil {
-			// f ignored a statement that failed: what it did is undone.
-			return spoiled.First, nil
-		}
-		s.Tx.closeSavepoint()
-		return failed, fmt.Errorf("release savepoint: %w", err)
-	}
-	return failed, nil
 }
 
 // Remember sets what the task remembers of its children, which comes back in Family.Memo.

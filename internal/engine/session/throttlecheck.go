@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"taskkit.dev/taskkit/throttle"
@@ -51,7 +52,8 @@ func (c *check) finding(ctx context.Context, within time.Duration) (f finding, w
 	case errors.Is(err, errGoexit):
 		f.err, f.reason = err, c.Name+" failed: it ended its goroutine with runtime.Goexit"
 	case err != nil:
-		f.err, f.reason = err, fmt.Sprintf("%s failed: %v", c.Name, err)
+		first, _, _ := strings.Cut(err.Error(), "\n") // of a panic the stack follows, which is for the log
+		f.err, f.reason = err, c.Name+" failed: "+first
 	case *c.answer != "":
 		f.reason = c.Name + ": " + *c.answer
 	default:

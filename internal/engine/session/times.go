@@ -67,7 +67,7 @@ func (t *times) between(context.Context) (decision, error) {
 	if !opens.After(now) {
 		return decision{}, nil
 	}
-	w := t.c.requeue(fmt.Sprintf("its window %s is closed", t.Window))
+	w := t.c.requeue(fmt.Sprintf(lifecycle.ReasonWindow+"%s is closed", t.Window))
 	w.At = t.earlier(opens)
 	return decision{write: w}, nil
 }

@@ -1,6 +1,7 @@
 package messages_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -34,7 +35,7 @@ type broker struct {
 	up   func(context.Context) error
 	// database is the server of the test's database; nil: it is SQLite.
 	database *cluster.Server
-	// publish publishes messages and returns when the broker has confirmed all. After
+	// publish publishes messages, for Kafka with the header key as their key and else the id, and returns when the broker has confirmed all. After
 	// an error it may have some of them.
 	publish func(ctx context.Context, ms []intake.Message) error
 	// left returns how many messages the broker has yet to deliver or to be told of.
@@ -58,9 +59,19 @@ func newSource(kind, url, queue string, batch int) (intake.Source, error) {
 			Brokers: []string{url}, Group: name, Topics: []string{name}, DeadLetterTopic: name + "-dead",
 			// A consumer that was killed is missed by the group for this long.
 			Options: []kgo.Opt{kgo.SessionTimeout(time.Second), kgo.HeartbeatInterval(100 * time.Millisecond), kgo.RebalanceTimeout(2 * time.Second)},
-			ID:      func(r *kgo.Record) string { return string(r.Key) },
+			ID:      recordID,
 		})
 	}
+}
+
+// recordID is the id of a record: its header, or else its key.
+func recordID(r *kgo.Record) string {
+	for _, h := range r.Headers {
+		if h.Key == "Message-Id" {
+			return string(h.Value)
+		}
+	}
+	return string(r.Key)
 }
 
 // declare declares a quorum queue and where its dead letters go. By default a dead letter may be lost while the
@@ -125,7 +136,7 @@ func rabbitQueue(server *cluster.Server, queue string) *broker {
 				confirms := make([]*amqp.DeferredConfirmation, 0, len(ms))
 				for _, m := range ms {
 					c, err := ch.PublishWithDeferredConfirmWithContext(ctx, "", queue, false, false,
-						amqp.Publishing{MessageId: m.ID, Body: m.Body, DeliveryMode: amqp.Persistent})
+						amqp.Publishing{MessageId: m.ID, Timestamp: m.Timestamp, Body: m.Body, DeliveryMode: amqp.Persistent})
 					if err != nil {
 						return err
 					}
@@ -239,7 +250,9 @@ func newKafka(t *testing.T) *broker {
 			defer client.Close()
 			records := make([]*kgo.Record, 0, len(ms))
 			for _, m := range ms {
-				records = append(records, &kgo.Record{Topic: name, Key: []byte(m.ID), Value: m.Body})
+				r := &kgo.Record{Topic: name, Key: []byte(cmp.Or(m.Headers["key"], m.ID)), Value: m.Body, Timestamp: m.Timestamp}
+				r.Headers = []kgo.RecordHeader{{Key: "Message-Id", Value: []byte(m.ID)}}
+				records = append(records, r)
 			}
 			return client.ProduceSync(ctx, records...).FirstErr()
 		},

@@ -55,19 +55,24 @@ func TestForcedExit(t *testing.T) {
 		e.drain()
 		e.check("messages-exit-"+b.kind+"-"+db.Short(), map[string]any{"exits": n.strikes})
 	}
+	eachPair(t, run)
+}
+
+// eachPair runs a test with each broker on PostgreSQL, and with RabbitMQ on SQLite too.
+func eachPair(t *testing.T, f func(t *testing.T, b *broker, db *testdb.DB)) {
 	for kind, start := range brokers {
 		if kind == "rabbitmq" {
 			continue
 		}
 		t.Run(kind+"/postgres", func(t *testing.T) {
 			t.Parallel()
-			run(t, start(t), testdb.Postgres(t))
+			f(t, start(t), testdb.Postgres(t))
 		})
 	}
 	t.Run("rabbitmq", func(t *testing.T) {
 		t.Parallel()
 		server := testdb.Broker(t, cluster.StartRabbitMQ)
-		testdb.Each(t, func(t *testing.T, db *testdb.DB) { run(t, rabbitQueue(server, name+"-"+db.Short()), db) })
+		testdb.Each(t, func(t *testing.T, db *testdb.DB) { f(t, rabbitQueue(server, name+"-"+db.Short()), db) })
 	})
 }
 
@@ -228,8 +233,8 @@ func (e *env) strike(what int) (names []string) {
 	return names
 }
 
-// drain runs a consumer here until all messages have been taken in and acknowledged.
-func (e *env) drain() {
+// drain runs a consumer here until all messages have been taken in and acknowledged, and returns its counts.
+func (e *env) drain() intake.Stats {
 	e.Helper()
 	c, err := newConsumer(e.db.DB, e.args, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -253,7 +258,7 @@ func (e *env) drain() {
 			left, err = e.broker.left(e.Context())
 		}
 		if err == nil && taken >= e.size.messages && left == 0 {
-			return
+			return c.Stats()
 		}
 		select {
 		case <-time.After(50 * time.Millisecond):

@@ -16,6 +16,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/proof/workers"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/intake"
@@ -31,6 +32,8 @@ type processArgs struct {
 	Dialect            dialect.Name
 	DSN, Schema        string
 	Batch              int
+	// Versions: its messages are versions of references.
+	Versions bool
 	// Kafka: it is a kfake on URL instead, with its data in this directory.
 	Kafka string
 	// Exit: it exits after the first commit, before it acknowledges.
@@ -45,7 +48,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, process(raw))
 		os.Exit(1)
 	}
-	testdb.LeakMain(m)
+	workers.Main(m, 8, registerApply)
 }
 
 // statusSpec is a change of a person's status.
@@ -112,17 +115,23 @@ func newConsumer(db *sql.DB, a processArgs, log *slog.Logger) (*intake.Consumer,
 	if a.Exit {
 		source = exiting{source}
 	}
+	handler := statusHandler
+	if a.Versions {
+		handler = versionHandler(a.Broker)
+	}
 	return intake.New(intake.Config{
 		DB: db, Schema: a.Schema, Name: name, Source: source, BatchSize: a.Batch, DeadLetter: true,
 		Retry: 20 * time.Millisecond, CallTimeout: 5 * time.Second, Log: log,
-		Handler: func(_ context.Context, m intake.Message) (intake.Decision, error) {
-			var spec statusSpec
-			if err := json.Unmarshal(m.Body, &spec); err != nil {
-				return intake.Decision{}, err
-			}
-			return intake.Submit(statusKind, spec, taskkit.System()), nil
-		},
+		Handler: handler,
 	})
+}
+
+func statusHandler(_ context.Context, m intake.Message) (intake.Decision, error) {
+	var spec statusSpec
+	if err := json.Unmarshal(m.Body, &spec); err != nil {
+		return intake.Decision{}, err
+	}
+	return intake.Submit(statusKind, spec, taskkit.System()), nil
 }
 
 // launch starts a process. Kill kills it; wait waits until it exits by itself and returns how.

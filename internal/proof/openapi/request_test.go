@@ -219,13 +219,16 @@ func (g *generator) value(t *rapid.T, ref *openapi3.SchemaRef, depth int) any {
 	switch {
 	case len(s.Enum) > 0:
 		return rapid.SampledFrom(s.Enum).Draw(t, "enum")
-	case len(s.AnyOf) > 0 && len(s.Properties) > 0: // the alternatives say which properties are required
 	case len(s.AnyOf) > 0 && depth > 3:
 		return g.value(t, s.AnyOf[len(s.AnyOf)-1], depth+1)
 	case len(s.AnyOf) > 0:
 		return g.value(t, rapid.SampledFrom(s.AnyOf).Draw(t, "any of"), depth+1)
 	case s.Format == "uuid":
-		return g.id16(t)
+		for {
+			if id := g.id16(t); s.Not == nil || id != uuid.Nil.String() { // which the only one excludes
+				return id
+			}
+		}
 	case s.Pattern != "":
 		return rapid.StringMatching(s.Pattern).Draw(t, "matching")
 	}
@@ -257,6 +260,12 @@ func (g *generator) value(t *rapid.T, ref *openapi3.SchemaRef, depth int) any {
 		if s.Max != nil {
 			to = *s.Max
 		}
+		if s.Not != nil { // the only one is that of a rate, which may be 0
+			if often(t, 20, "no rate") {
+				return 0
+			}
+			from = 0.001
+		}
 		return rapid.Float64Range(from, to).Draw(t, "number")
 	case "boolean":
 		return rapid.Bool().Draw(t, "flag")
@@ -274,8 +283,9 @@ func (g *generator) value(t *rapid.T, ref *openapi3.SchemaRef, depth int) any {
 		}
 		slices.Sort(names)
 		required := s.Required
-		if len(s.AnyOf) > 0 {
-			required = slices.Concat(required, rapid.SampledFrom(s.AnyOf).Draw(t, "required").Value.Required)
+		if s.Not != nil { // the only one is that there is more than a reason
+			others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "reason" })
+			required = append(slices.Clone(required), rapid.SampledFrom(others).Draw(t, "required"))
 		}
 		for _, name := range names {
 			if slices.Contains(required, name) || often(t, 30, name) {

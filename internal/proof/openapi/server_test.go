@@ -54,7 +54,7 @@ var fuzzKind = taskkit.NewKind(taskkind.Definition[fuzzSpec, fuzzState, fuzzResu
 	Name: "fuzz", Preview: true, Secrets: []string{"/spec/token"},
 	Targets: taskkind.TargetsIn("items", func(s *fuzzSpec) *[]string { return &s.Items }),
 	SpecSchema: []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","$ref":"#/$defs/Spec","$defs":{"Spec":{"type":"object","properties":{
-		"mode":{"enum":["done","fail","panic","later"]},"items":{"type":["array","null"],"items":{"type":"string"}},"share":{"type":"number"},
+		"mode":{"type":"string","enum":["done","fail","panic","later"]},"items":{"type":["array","null"],"items":{"type":"string"}},"share":{"type":"number"},
 		"count":{"type":"integer","minimum":-128,"maximum":127},"yes":{"type":["boolean","null"]},
 		"below":{"anyOf":[{"$ref":"#/$defs/Spec"},{"type":"null"}]},"token":{"type":"string"}},
 		"required":["mode","items"],"additionalProperties":false}}}`),
@@ -149,7 +149,7 @@ func newEnv(tb testing.TB, db *testdb.DB) *env {
 	var err error
 	e.jobs, err = taskhttp.New(db.DB, taskhttp.Config{
 		Caller: func(r *http.Request) (taskhttp.Caller, error) {
-			id, err := uuid.Parse(r.Header.Get(personHeader))
+			id, err := uuid.Parse(personOf(r))
 			return taskhttp.Caller{Owner: id}, err
 		},
 		Authorize: taskhttp.OwnJobs, Operator: e.operator, Schema: schema, MaxBody: maxBody, Poll: 20 * time.Millisecond,

@@ -137,6 +137,11 @@ func (h *Change) coalesced() bool {
 	return h.Op == "UPDATE" && merged && h.Old.Fence == h.New.Fence && h.Old.Status == queued && h.New.Status == queued
 }
 
+// superseded reports whether a submission ended a waiting task because another took it.
+func (h *Change) superseded() bool {
+	return h.Op == "UPDATE" && h.By == Submitter && h.Old.Status == queued && h.New.Status == completed
+}
+
 // begins returns the checkpoint_seq from which on the task works for its present
 // spec.
 func (t *Task) begins() (seq int64) {

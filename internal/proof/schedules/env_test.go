@@ -176,25 +176,34 @@ type mortal struct {
 }
 
 func (m *mortal) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, error) {
+	return mayDie(ctx, m, func(ctx context.Context) (bool, error) { return m.env.FireSchedule(ctx, f) })
+}
+
+func (m *mortal) FireSchedules(ctx context.Context, fires []store.ScheduleFire) ([]bool, error) {
+	return mayDie(ctx, m, func(ctx context.Context) ([]bool, error) { return m.env.FireSchedules(ctx, fires) })
+}
+
+// mayDie calls fire, unless the worker is killed before it, meanwhile or before it learns the result.
+func mayDie[T any](ctx context.Context, m *mortal, fire func(context.Context) (T, error)) (none T, err error) {
 	switch n := m.rng.IntN(1000); {
 	case n < m.sim.deadly: // it has read and computed, and dies before it writes
 		m.sim.kills.Add(1)
 		m.kill()
-		return false, errKilled
+		return none, errKilled
 	case n < 2*m.sim.deadly: // while it writes
 		m.sim.kills.Add(1)
 		ctx, cancel := context.WithTimeout(ctx, time.Duration(m.rng.Int64N(int64(2*time.Millisecond))))
 		defer cancel()
-		_, _ = m.env.FireSchedule(ctx, f)
+		_, _ = fire(ctx)
 		m.kill()
-		return false, errKilled
+		return none, errKilled
 	case n < 3*m.sim.deadly: // it has written, and does not learn it
 		m.sim.kills.Add(1)
-		_, _ = m.env.FireSchedule(ctx, f)
+		_, _ = fire(ctx)
 		m.kill()
-		return false, errKilled
+		return none, errKilled
 	}
-	return m.env.FireSchedule(ctx, f)
+	return fire(ctx)
 }
 
 // simulation is some workers, of which each may be killed and is then started again.

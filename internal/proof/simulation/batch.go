@@ -170,6 +170,15 @@ func (t *nodeTx) ReleaseSavepoint(ctx context.Context, name string) error {
 	return t.tx.ReleaseSavepoint(ctx, name)
 }
 
+// RenewSavepoint implements [store.Tx].
+func (t *nodeTx) RenewSavepoint(ctx context.Context, name string) error {
+	ctx, err := t.send(ctx)
+	if err != nil {
+		return err
+	}
+	return t.tx.RenewSavepoint(ctx, name)
+}
+
 // QueryContext implements [store.Querier].
 func (t *nodeTx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	return t.tx.QueryContext(ctx, query, args...)

@@ -25,8 +25,13 @@ func (n *node) Dialect() dialect.Name { return n.db.Dialect() }
 func (n *node) Schema() string { return n.db.Schema() }
 
 // Heartbeat implements [store.Workers].
-func (n *node) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
-	return act(ctx, n, "Heartbeat", func(ctx context.Context) error { return n.db.Heartbeat(ctx, process, busy, draining) })
+func (n *node) Heartbeat(ctx context.Context, process string, draining bool) error {
+	return act(ctx, n, "Heartbeat", func(ctx context.Context) error { return n.db.Heartbeat(ctx, process, draining) })
+}
+
+// Probe implements [store.Workers].
+func (n *node) Probe(ctx context.Context, disk bool) error {
+	return act(ctx, n, "Probe", func(ctx context.Context) error { return n.db.Probe(ctx, disk) })
 }
 
 // Deregister implements [store.Workers].
@@ -214,9 +219,24 @@ func (n *node) EraseResults(ctx context.Context, limit int) (int, error) {
 	return do(ctx, n, "EraseResults", func(ctx context.Context) (int, error) { return n.db.EraseResults(ctx, limit) })
 }
 
-// RemoveTasks implements [store.Upkeep].
-func (n *node) RemoveTasks(ctx context.Context, p store.OldTasks) (store.RemovedTasks, error) {
-	return do(ctx, n, "RemoveTasks", func(ctx context.Context) (store.RemovedTasks, error) { return n.db.RemoveTasks(ctx, p) })
+// EndedKinds implements [store.Upkeep].
+func (n *node) EndedKinds(ctx context.Context) ([]store.EndedKind, error) {
+	return do(ctx, n, "EndedKinds", n.db.EndedKinds)
+}
+
+// RemoveEnded implements [store.Upkeep].
+func (n *node) RemoveEnded(ctx context.Context, p store.EndedTasks) (store.RemovedEnded, error) {
+	return do(ctx, n, "RemoveEnded", func(ctx context.Context) (store.RemovedEnded, error) { return n.db.RemoveEnded(ctx, p) })
+}
+
+// RemoveIdle implements [store.Upkeep].
+func (n *node) RemoveIdle(ctx context.Context, p store.WaitingTasks) (store.RemovedIdle, error) {
+	return do(ctx, n, "RemoveIdle", func(ctx context.Context) (store.RemovedIdle, error) { return n.db.RemoveIdle(ctx, p) })
+}
+
+// PruneVersions implements [store.Upkeep].
+func (n *node) PruneVersions(ctx context.Context, p store.OldVersions) (int, error) {
+	return do(ctx, n, "PruneVersions", func(ctx context.Context) (int, error) { return n.db.PruneVersions(ctx, p) })
 }
 
 // PruneEvents implements [store.Common].
@@ -235,6 +255,6 @@ func (n *node) Derive(ctx context.Context, from uuid.UUID, notify bool, makes fu
 }
 
 // DeleteSchedule implements [store.Requests].
-func (n *node) DeleteSchedule(ctx context.Context, name string) error {
-	return n.db.DeleteSchedule(ctx, name)
+func (n *node) DeleteSchedule(ctx context.Context, name string, by uuid.UUID, reason string) error {
+	return n.db.DeleteSchedule(ctx, name, by, reason)
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // checkReferences checks what the oracle does not know of submissions with a
-// reference: each gives its spec to all tasks of the reference that wait, or to a
-// new one, in one commit; none takes the work of a task that is half done and has
+// reference: each gives its spec to a task of the reference that waits and ends the others,
+// or to a new one, in one commit; none takes the work of a task that is half done and has
 // not failed since; and an executor has the spec of its claim.
 func (w *env) checkReferences(ctx context.Context) (bad []string) {
 	found := func(format string, args ...any) { bad = append(bad, "I20: "+fmt.Sprintf(format, args...)) }
@@ -37,7 +37,7 @@ func (w *env) checkReferences(ctx context.Context) (bad []string) {
 				continue
 			case c.Before != nil && c.After.Fence > c.Before.Fence:
 				specs[claim{c.After.ID, c.After.Fence}] = string(c.After.Spec)
-			case c.By == "Insert" && c.Before != nil && !begunAnew(c):
+			case c.By == "Insert" && c.Before != nil && !begunAnew(c) && !superseded(c, log[i].After.ID):
 				found("task %s took the spec %s as %s with request %q and state %s", c.After.ID, c.After.Spec, c.Before.Status, c.Before.Control, c.After.State)
 			case c.By == "Insert" && c.Before != nil && string(c.Before.State) != "{}" && w.hasNotFailed(ctx, c.Before):
 				found("task %s took the spec %s, and its state %s was forgotten", c.After.ID, c.After.Spec, c.Before.State)
@@ -68,6 +68,12 @@ func (w *env) checkReferences(ctx context.Context) (bad []string) {
 func begunAnew(c memstore.Change) bool {
 	return c.Before.Status == lifecycle.Queued && !c.Before.Control.Ends() && c.After.Status == lifecycle.Queued &&
 		string(c.After.State) == "{}" && c.After.Attempts == 0 && c.After.Fence == c.Before.Fence && c.After.Seq == c.Before.Seq
+}
+
+// superseded reports whether a waiting task was ended because another took a submission.
+func superseded(c memstore.Change, by uuid.UUID) bool {
+	return c.Before.Status == lifecycle.Queued && !c.Before.Control.Ends() && c.After.Status == lifecycle.Completed &&
+		c.After.Desc == lifecycle.SupersededBy(by)
 }
 
 // hasNotFailed reports whether no attempt of a task that is still there has

@@ -16,9 +16,6 @@ import (
 // limit, that is after the opening.
 const afterLimit = 2 * time.Millisecond
 
-// reasonWindow begins why a task waits for its window.
-const reasonWindow = "its window "
-
 // checkTimes checks what becomes of tasks because of their times: one that waits for its window is due when that opens
 // next, or when it is too late for the task before that; and one that fails because of its times fails with the code of one that has passed. That no batch begins at
 // another time is checked when it begins, see [call.begins], and that all tasks end, at the end.
@@ -51,7 +48,7 @@ func (w *env) checkTimes(ctx context.Context) (bad []string) {
 		if c.After.Status == lifecycle.Failure && c.Before.Status != lifecycle.Failure {
 			failed[of] = c
 		}
-		if win := t.Times.Window; c.After.Status == lifecycle.Queued && c.Before.Status.InFlight() && strings.HasPrefix(c.After.WaitingReason, reasonWindow) {
+		if win := t.Times.Window; c.After.Status == lifecycle.Queued && c.Before.Status.InFlight() && strings.HasPrefix(c.After.WaitingReason, lifecycle.ReasonWindow) {
 			w.count("task waits for its window")
 			if win == nil {
 				bad = append(bad, fmt.Sprintf("task %s waits as %q, and has no window (commit %d)", c.After.ID, c.After.WaitingReason, c.Commit))

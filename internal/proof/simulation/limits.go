@@ -37,9 +37,9 @@ func (n *node) WakeWaiting(ctx context.Context, keys []string) ([]uuid.UUID, err
 }
 
 // SetLimit implements [store.Requests].
-func (n *node) SetLimit(ctx context.Context, key string, atMost int, by uuid.UUID) error {
+func (n *node) SetLimit(ctx context.Context, key string, atMost int, by uuid.UUID, reason string) error {
 	_, err := do(ctx, n, "SetLimit", func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, n.db.SetLimit(ctx, key, atMost, by)
+		return struct{}{}, n.db.SetLimit(ctx, key, atMost, by, reason)
 	})
 	return err
 }

@@ -19,6 +19,17 @@ func (s firesAnyVersion) FireSchedule(ctx context.Context, f store.ScheduleFire)
 	return s.Store.FireSchedule(ctx, f)
 }
 
+func (s firesAnyVersion) FireSchedules(ctx context.Context, fires []store.ScheduleFire) ([]bool, error) {
+	fired := make([]bool, len(fires))
+	for i := range fires {
+		var err error
+		if fired[i], err = s.FireSchedule(ctx, fires[i]); err != nil {
+			return nil, err
+		}
+	}
+	return fired, nil
+}
+
 // claimsPaused claims tasks of paused queues too.
 type claimsPaused struct{ *memstore.Store }
 

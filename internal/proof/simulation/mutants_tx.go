@@ -38,6 +38,11 @@ func (t *looseTx) ReleaseSavepoint(_ context.Context, name string) error {
 	return nil
 }
 
+func (t *looseTx) RenewSavepoint(_ context.Context, name string) error {
+	t.todo = append(t.todo, func(ctx context.Context, tx store.Tx) error { return tx.RenewSavepoint(ctx, name) })
+	return nil
+}
+
 // Prepare begins anew under whatever fence the task has now.
 func (t *looseTx) Prepare(ctx context.Context, w store.Write) (store.Applied, error) {
 	now := current(ctx, t.s, t.hold)

@@ -115,25 +115,47 @@ func (n *node) DueSchedules(ctx context.Context, p store.DueSchedules) (store.Sc
 // FireSchedule implements [store.Upkeep].
 func (n *node) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, error) {
 	return do(ctx, n, "FireSchedule", func(ctx context.Context) (bool, error) {
-		n.scheduling.Lock()
-		defer n.scheduling.Unlock()
-		for i := range f.Tasks {
+		fired, err := n.firing(ctx, []store.ScheduleFire{f}, func() ([]bool, error) {
+			done, err := n.db.FireSchedule(ctx, f)
+			return []bool{done}, err
+		})
+		return fired[0], err
+	})
+}
+
+// FireSchedules implements [store.Upkeep].
+func (n *node) FireSchedules(ctx context.Context, fires []store.ScheduleFire) ([]bool, error) {
+	return do(ctx, n, "FireSchedule", func(ctx context.Context) ([]bool, error) {
+		return n.firing(ctx, fires, func() ([]bool, error) { return n.db.FireSchedules(ctx, fires) })
+	})
+}
+
+// firing notes what becomes of fires that call makes.
+func (n *node) firing(ctx context.Context, fires []store.ScheduleFire, call func() ([]bool, error)) ([]bool, error) {
+	n.scheduling.Lock()
+	defer n.scheduling.Unlock()
+	before := make([]store.Schedule, len(fires))
+	for i, f := range fires {
+		for _, t := range f.Tasks {
 			n.mu.Lock()
-			n.byID[f.Tasks[i].ID] = &n.schedule(f.Name).Task
+			n.byID[t.ID] = &n.schedule(f.Name).Task
 			n.mu.Unlock()
 		}
-		before, _ := n.mem.Schedule(ctx, f.Name) // none: it does not fire
-		done, err := n.db.FireSchedule(ctx, f)
+		before[i], _ = n.mem.Schedule(ctx, f.Name) // none: it does not fire
+	}
+	fired, err := call()
+	for i, f := range fires {
+		done := err == nil && fired[i]
 		n.say("%s fires %s at version %d with %d tasks, next %s: %t", n.label, f.Name, f.Version, len(f.Tasks), f.NextWall, done)
-		if done && err == nil {
+		if done {
 			n.count("schedule fired")
 			n.state.Lock()
 			nows := n.due[fmt.Sprint(f.ID, f.Version)]
 			n.state.Unlock()
-			n.fires = append(n.fires, fire{before, f, nows})
+			n.fires = append(n.fires, fire{before[i], f, nows})
 		}
-		return done, err
-	})
+	}
+	return fired, err
 }
 
 // ChangeSchedule implements [store.Requests].
@@ -179,7 +201,7 @@ func (w *env) edits(ctx context.Context) {
 			_ = n.setSchedule(cctx, s, every)
 		case what == 2:
 			w.count("schedule deleted")
-			_ = act(cctx, n, "DeleteSchedule", func(ctx context.Context) error { return n.db.DeleteSchedule(ctx, s.Name) })
+			_ = act(cctx, n, "DeleteSchedule", func(ctx context.Context) error { return n.db.DeleteSchedule(ctx, s.Name, uuid.Max, "because") })
 		default:
 			_, _ = n.ChangeSchedule(cctx, s.Name, func(_ time.Time, s *store.Schedule) error {
 				if s.Version == 0 {

@@ -164,7 +164,7 @@ var sometimes = []string{
 	"delete of QUEUED", "delete of SCHEDULING", "delete of EXECUTING", "delete of COMPLETED", "retry of FAILURE",
 	"context ignored", "panic", "goexit", "permanent error", "transient error", "later", "savepoint", "tried again", "worker killed by an item",
 	"abort: failed", "abort: stopped", "abort: deleted", "report: done", "report: stopped", "refused by its unique key", "merged", "page of a frozen set", "Targets lost", "Targets unanswered", "skipped item",
-	"deferred item", "deferred item tried again", "preview", "paused by its stop policy", "paused for approval", "approve of QUEUED", "limit of QUEUED", "limit of EXECUTING",
+	"deferred item", "deferred item tried again", "preview", "paused by its stop policy", "paused for approval", "approve of QUEUED", "change of QUEUED", "change of EXECUTING",
 	"batch of a search", "search tried again", "search continued later", "search done", "search that finds nothing", "search that finds several pages",
 	"claim during a search", "delete during a search", "pause during a search", "failed item that succeeds later", "application of a preview",
 	"retry of failed items", "continuation", "Plan lost", "Plan unanswered",

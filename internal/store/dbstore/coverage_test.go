@@ -20,7 +20,7 @@ import (
 // openedRecorded is [opened] on a recorded handle, and fails the test when the
 // store executes a statement that is in no golden file of TestStatements. A new
 // statement therefore cannot be forgotten there.
-func openedRecorded(t *testing.T, db *testdb.DB, handle *sql.DB, rec *recording) (store.Store, *testdb.DB) {
+func openedRecorded(t *testing.T, db *testdb.DB, handle *sql.DB, rec *testdb.Recording) (store.Store, *testdb.DB) {
 	t.Helper()
 	if err := migrate.Migrate(t.Context(), db.DB, db.Schema); err != nil {
 		t.Fatal(err)
@@ -30,9 +30,9 @@ func openedRecorded(t *testing.T, db *testdb.DB, handle *sql.DB, rec *recording)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec.take()
+	rec.Take()
 	t.Cleanup(func() {
-		statements := rec.take()
+		statements := rec.Take()
 		slices.Sort(statements)
 		for _, query := range slices.Compact(statements) {
 			if ofRuntime(query) && !known[signature(query)] {

@@ -5,6 +5,10 @@ package dbstore
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
 
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/store"
@@ -31,6 +35,17 @@ func Open(ctx context.Context, db *sql.DB, schema string, o Options) (store.Stor
 		return postgres.New(db, schema, o), nil
 	}
 	return sqlite.Open(ctx, db)
+}
+
+// CheckListenDSN returns what is wrong with [Options.ListenDSN]. Its text does not contain the DSN, which may have a password.
+func CheckListenDSN(dsn string) error {
+	if _, err := pgx.ParseConfig(dsn); dsn != "" && err != nil {
+		for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+			err = next
+		}
+		return fmt.Errorf("not a connection string of PostgreSQL: %w", err)
+	}
+	return nil
 }
 
 // NewClient returns the store of a client, on any handle. Where the handle can

@@ -50,7 +50,11 @@ func (w wrapper) Connect(ctx context.Context) (driver.Conn, error) {
 }
 
 type wrappedConn interface {
-	fullConn
+	driver.Conn
+	driver.ConnPrepareContext
+	driver.ConnBeginTx
+	driver.ExecerContext
+	driver.QueryerContext
 	driver.NamedValueChecker
 	driver.SessionResetter
 }

@@ -89,7 +89,7 @@ func watchThrough(t *testing.T, db *testdb.DB, process string, faults ...faultpr
 	if err := sessionsEnd(t, db, db.Schema+" "+process); err != nil {
 		return 0, err
 	}
-	if err := s.Heartbeat(t.Context(), process, 0, false); err != nil {
+	if err := s.Heartbeat(t.Context(), process, false); err != nil {
 		return 0, err
 	}
 	return proxy.Count(), errors.Join(present, namesHeldLock(t, db, process, false))
@@ -201,7 +201,7 @@ func TestPresenceWithoutItsFile(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "is gone") {
 				t.Errorf("watching ended with %v", err)
 			}
-			if err := s.Heartbeat(t.Context(), "watcher", 0, false); err != nil {
+			if err := s.Heartbeat(t.Context(), "watcher", false); err != nil {
 				t.Error(err)
 			}
 			if r, err := s.ReadPresence(t.Context(), "other"); err != nil || r.Present {

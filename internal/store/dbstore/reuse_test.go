@@ -24,10 +24,10 @@ type reuse struct {
 	handles map[*testdb.DB]recordedHandle
 }
 
-// recordedHandle is what [recorded] returns.
+// recordedHandle is what [testdb.Recorded] returns.
 type recordedHandle struct {
 	*sql.DB
-	*recording
+	*testdb.Recording
 }
 
 // take returns a database for a case. Where the case fails, or leaves a lock, nobody gets it again.
@@ -55,8 +55,8 @@ func (r *reuse) take(t *testing.T) *testdb.DB {
 	return db
 }
 
-// recorded is [recorded] for a database that was taken. The handle is kept for the next case.
-func (r *reuse) recorded(db *testdb.DB) (*sql.DB, *recording) {
+// recorded is [testdb.Recorded] for a database that was taken. The handle is kept for the next case.
+func (r *reuse) recorded(db *testdb.DB) (*sql.DB, *testdb.Recording) {
 	r.t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,10 +65,10 @@ func (r *reuse) recorded(db *testdb.DB) (*sql.DB, *recording) {
 		if r.handles == nil {
 			r.handles = make(map[*testdb.DB]recordedHandle)
 		}
-		h.DB, h.recording = recorded(r.t, db)
+		h.DB, h.Recording = testdb.Recorded(r.t, db)
 		r.handles[db] = h
 	}
-	return h.DB, h.recording
+	return h.DB, h.Recording
 }
 
 // takeFree returns a database that no case has, or nil.

@@ -36,7 +36,7 @@ func TestRoles(t *testing.T) {
 	never := map[string]string{
 		"submitter": "apply_* claim* request_* pass_on_* derive pause_queue set_limit schedule_* prune_events task tasks* result fetch items events attempts children reap* register_worker heartbeat insert_merged*",
 		"reader":    "apply_* claim* request_* pass_on_* derive pause_queue set_limit schedule_insert schedule_update schedule_delete prune_events reap* register_worker heartbeat insert_*",
-		"operator":  "apply_ledger apply_measured apply_release_with_failed_attempt register_worker heartbeat deregister admit see_unknown_kinds insert_merged_with_ledger",
+		"operator":  "apply_ledger apply_measured apply_release_with_failed_attempt register_worker heartbeat admit see_unknown_kinds insert_merged_with_ledger",
 		"worker":    "pause_queue resume_queue schedule_insert schedule_delete",
 	}
 	statements := goldenTexts(t)

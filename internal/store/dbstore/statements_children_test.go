@@ -92,7 +92,7 @@ func (c *calls) children() {
 		if _, err := s.Apply(ctx, p.ID, []*store.Write{&w}); err != nil {
 			return err
 		}
-		c.rec.take()
+		c.rec.Take()
 		r, err := s.Reap(ctx, nil)
 		if err == nil && len(r.Woken) != 1 {
 			err = errors.New("no parent was woken")

@@ -28,6 +28,12 @@ func (c *calls) limits(db *testdb.DB) {
 		return store.PermitRequest{Lease: r.Tasks[i].Lease, Limits: []store.Limit{{Key: "a", AtMost: 1}}}
 	}
 	c.record("admit", func() error { _, err := s.TakePermits(ctx, []store.PermitRequest{one(0)}); return err })
+	c.record("admit_version", func() error {
+		a := one(0)
+		a.Versioned = &store.Versioned{Kind: "demo", Reference: "r"}
+		_, err := s.TakePermits(ctx, []store.PermitRequest{a})
+		return err
+	})
 	c.record("admit_refused", func() error {
 		a, err := s.TakePermits(ctx, []store.PermitRequest{one(1)})
 		if err == nil && a[0].OK {
@@ -42,6 +48,14 @@ func (c *calls) limits(db *testdb.DB) {
 	c.ok(park(1))
 	c.record("wake_waiting_none", func() error { _, err := s.WakeWaiting(ctx, []string{"b"}); return err })
 	c.record("limited", func() error { _, err := s.Limited(ctx, "", 10); return err })
+	all := []uuid.UUID{r.Tasks[1].ID}
+	c.record("backgrounds", func() error {
+		found, err := s.Backgrounds(ctx, store.BackgroundQuery{Options: all, Attempts: all, Requests: all, Limits: all})
+		if l := found[all[0]]; err == nil && (l == nil || l.Limit == nil || l.Limit.Key != "a" || len(l.Limit.First) != 1 || l.Limit.First[0].Task != r.Tasks[0].ID) {
+			err = errors.New("it does not say which task has the permit")
+		}
+		return err
+	})
 	measured := store.Write{
 		Lease: r.Tasks[0].Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage("{}"), Worked: &store.Worked{Kind: "demo"},
 	}
@@ -69,16 +83,16 @@ func (c *calls) limits(db *testdb.DB) {
 		_, err := s.WaitingOwners(ctx, store.Claim{Process: p.ID, Queues: p.Queues, Kinds: p.Kinds})
 		return err
 	})
-	c.record("set_limit", func() error { return s.SetLimit(ctx, "a", 2, uuid.Max) })
+	c.record("set_limit", func() error { return s.SetLimit(ctx, "a", 2, uuid.Max, "because") })
 	_, err = s.TakePermits(ctx, []store.PermitRequest{one(2)})
-	c.ok(err, s.SetLimit(ctx, "a", 0, uuid.Nil))
+	c.ok(err, s.SetLimit(ctx, "a", 0, uuid.Nil, "because"))
 	_, err = s.Apply(ctx, p.ID, []*store.Write{{Lease: r.Tasks[2].Lease, To: lifecycle.Failure}})
 	c.ok(err)
 	c.record("reap_limits", func() error {
 		if _, err := db.ExecContext(ctx, "UPDATE taskkit_limit SET modified_date = '2000-01-01 00:00:00'"); err != nil {
 			return err
 		}
-		c.rec.take()
+		c.rec.Take()
 		_, err := s.Reap(ctx, nil)
 		return err
 	})

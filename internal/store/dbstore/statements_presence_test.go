@@ -30,6 +30,7 @@ func (c *calls) presence(db *testdb.DB) {
 		_, err := c.s.ReadHealth(c.Context(), store.HealthQuery{Tables: []string{"people"}, Vacuum: true, Replicas: true, Locks: true, WAL: true, LockWait: time.Second})
 		return err
 	})
+	c.record("probe", func() error { return c.s.Probe(c.Context(), true) })
 	c.record("read_presence", func() error { _, err := c.s.ReadPresence(c.Context(), "another"); return err })
 }
 

@@ -3,6 +3,8 @@ package dbstore_test
 import (
 	"time"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
@@ -15,6 +17,10 @@ func (c *calls) queues() {
 			return s.PauseQueue(ctx, store.QueueChange{Queue: "paused", Paused: paused})
 		})
 	}
+	c.record("setting_changes", func() error {
+		_, err := s.SettingChanges(ctx, store.SettingFilter{Setting: store.SettingQueue, Name: "paused", Before: uuid.Max, Limit: 10})
+		return err
+	})
 	c.record("paused_queues", func() error { _, err := s.PausedQueues(ctx); return err })
 	c.record("dead_groups", func() error {
 		_, err := s.DeadGroups(ctx, store.Filter{Kinds: []string{"demo"}, Queue: "default", Code: "c", EndedFor: time.Hour})
@@ -24,7 +30,12 @@ func (c *calls) queues() {
 		_, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, Code: "c", EndedFor: time.Hour, Limit: 10})
 		return err
 	})
+	c.record("dead_previews", func() error {
+		_, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Error}, Kinds: []string{"demo"}, Previews: true, Before: uuid.Max})
+		return err
+	})
 	c.insert("insert_one", false, newTask(func(t *store.NewTask) { t.Kind = "unknown" }))
+	c.record("find_unknown_kinds", func() error { _, err := s.FindUnknownKinds(ctx); return err })
 	c.record("see_unknown_kinds", func() error { _, _, err := s.SeeUnknownKinds(ctx); return err })
 	c.record("end_unknown_kinds", func() error {
 		_, err := s.EndUnknownKinds(ctx, "p", time.Nanosecond, 10)

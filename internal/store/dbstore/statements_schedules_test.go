@@ -45,8 +45,10 @@ func (c *calls) schedules() {
 	f.Version, f.Tasks = f.Version+1, []store.NewTask{newTask(func(t *store.NewTask) { t.IdempotencyKey = "s" })}
 	f.LastTask = f.Tasks[0].ID
 	c.record("schedule_fire_taken", func() error { _, err := s.FireSchedule(ctx, f); return err })
+	f.Version, f.Tasks = f.Version+1, []store.NewTask{newTask(func(t *store.NewTask) { t.IdempotencyKey = "t" })}
+	c.record("schedules_fire", func() error { _, err := s.FireSchedules(ctx, []store.ScheduleFire{f}); return err })
 	f.Version, f.Tasks, f.LastError, f.LastErrorAt = f.Version+1, nil, "failed", time.Time{}
 	c.record("schedule_failed", func() error { _, err := s.FireSchedule(ctx, f); return err })
 	change("schedule_pause", func(s *store.Schedule) { s.Paused = true })
-	c.record("schedule_delete", func() error { return s.DeleteSchedule(ctx, "nightly") })
+	c.record("schedule_delete", func() error { return s.DeleteSchedule(ctx, "nightly", uuid.Max, "because") })
 }

@@ -85,7 +85,7 @@ func callAll(t *testing.T, db *testdb.DB) map[string]string {
 	if err := migrate.Migrate(t.Context(), db.DB, db.Schema); err != nil {
 		t.Fatal(err)
 	}
-	handle, rec := recorded(t, db)
+	handle, rec := testdb.Recorded(t, db)
 	c := &calls{T: t, rec: rec, golden: make(map[string]string), insertInto: func(tasks []store.NewTask, notify bool) error {
 		return store.Insert(t.Context(), handle, db.Schema, tasks, notify)
 	}}
@@ -110,7 +110,7 @@ func callAll(t *testing.T, db *testdb.DB) map[string]string {
 type calls struct {
 	*testing.T
 	s          store.Store
-	rec        *recording
+	rec        *testdb.Recording
 	insertInto func([]store.NewTask, bool) error
 	golden     map[string]string
 	done       uuid.UUID // a task that has a result
@@ -119,12 +119,12 @@ type calls struct {
 // record runs a call and keeps its statements.
 func (c *calls) record(name string, call func() error) {
 	c.Helper()
-	c.rec.take()
+	c.rec.Take()
 	if err := call(); err != nil {
 		c.Fatalf("%s: %v", name, err)
 	}
 	var parts []string
-	for _, query := range c.rec.take() {
+	for _, query := range c.rec.Take() {
 		part := wrapped(query) + ";\n"
 		if !slices.Contains(parts, part) { // a page after a page, say
 			parts = append(parts, part)
@@ -197,6 +197,7 @@ func (c *calls) inserts() {
 	c.insert("insert_with_reference", true, newTask(referring))
 	c.insert("insert_merged", true, newTask(referring))
 	c.insert("insert_merged_with_keys", false, newTask(referring, func(t *store.NewTask) { t.UniqueKey, t.IdempotencyKey = "m", "m" }))
+	c.insert("insert_merged_version", false, newTask(referring, func(t *store.NewTask) { t.Version = new(int64(2)) }))
 }
 
 // worker records what a worker calls.
@@ -204,7 +205,7 @@ func (c *calls) worker() {
 	ctx, s := c.Context(), c.s
 	p := store.Process{ID: "p", Version: "v", Kinds: map[string][]int{"demo": {1}}, Queues: []string{"default", "other"}, Slots: 1, DeadAfter: time.Hour}
 	c.record("register_worker", func() error { return s.RegisterWorker(ctx, p) })
-	c.record("heartbeat", func() error { return s.Heartbeat(ctx, "p", 1, false) })
+	c.record("heartbeat", func() error { return s.Heartbeat(ctx, "p", false) })
 	ids := c.insert("insert_many", false, newTask(), newTask(), newTask(), newTask(), newTask(), newTask(), newTask(), newTask())
 	finds := c.insert("insert_finding", false, newTask(func(t *store.NewTask) { t.Targets = &store.NewTargets{Field: "ids", Finding: true} }))[0]
 	claim := store.Claim{Process: "p", Queues: p.Queues, Kinds: p.Kinds, Limit: 100, SpecMax: 1 << 20}
@@ -338,36 +339,6 @@ func (c *calls) worker() {
 	c.record("reap", func() error { _, err := s.Reap(ctx, []int64{1 << 62}); return err })
 }
 
-// afterFailures records what only follows a failed attempt: a submission that
-// replaces a task that was claimed before, and a retry of a task with a key.
-func (c *calls) afterFailures(claim store.Claim) {
-	ctx, s := c.Context(), c.s
-	referring := func(t *store.NewTask) { t.Reference = "replaced" }
-	c.insert("insert_with_reference", true, newTask(referring))
-	keyed := c.insert("insert_with_key", false, newTask(func(t *store.NewTask) { t.UniqueKey = "retried" }))[0]
-	found, err := s.Claim(ctx, claim)
-	if err != nil || len(found.Tasks) != 2 {
-		c.Fatalf("claimed %d tasks, want 2 (%v)", len(found.Tasks), err)
-	}
-	var writes []*store.Write
-	for _, t := range found.Tasks {
-		w := store.Write{Lease: t.Lease, To: lifecycle.Queued, Delay: time.Hour, Attempts: 1, Attempt: &store.Attempt{Process: "p", Class: "transient", Code: "c"}}
-		if t.ID == keyed {
-			w.To = lifecycle.Failure
-		}
-		writes = append(writes, &w)
-	}
-	if _, err := s.Apply(ctx, "p", writes); err != nil {
-		c.Fatal(err)
-	}
-	c.insert("insert_merged_after_attempt", true, newTask(referring))
-	c.insert("insert_merged_with_ledger", true, newTask(referring, func(t *store.NewTask) { t.Ledger = true }))
-	c.record("request_retry_with_key", func() error {
-		_, err := s.Request(ctx, keyed, store.Request{Action: lifecycle.ActRetry})
-		return err
-	})
-}
-
 // batches records the transactions of batches.
 func (c *calls) batches(claimed []store.ClaimedTask) {
 	ctx, timeouts := c.Context(), store.TxTimeouts{Idle: time.Minute, Statement: time.Minute, Lock: time.Minute}
@@ -376,6 +347,7 @@ func (c *calls) batches(claimed []store.ClaimedTask) {
 	c.record("begin", begin)
 	c.record("savepoint", func() error { return tx.Savepoint(ctx, "s") })
 	c.record("rollback_to", func() error { return tx.RollbackTo(ctx, "s") })
+	c.record("renew_savepoint", func() error { return tx.RenewSavepoint(ctx, "s") })
 	c.record("release_savepoint", func() error { return tx.ReleaseSavepoint(ctx, "s") })
 	c.record("rollback", func() error { tx.Rollback(); return nil })
 	if err := begin(); err != nil {
@@ -452,15 +424,22 @@ func (c *calls) operator() {
 		})
 		return err
 	})
+	c.record("tasks_roots", func() error { _, err := s.Tasks(ctx, store.Filter{Roots: true, Limit: 1}); return err })
 	c.record("tasks_of_owner", func() error {
 		_, err := s.Tasks(ctx, store.Filter{Owner: uuid.Max, Before: uuid.Max, Limit: 10})
 		return err
 	})
+	c.record("tasks_of_reference", func() error {
+		_, err := s.Tasks(ctx, store.Filter{Reference: "r", Owner: uuid.Max, Kinds: []string{"demo"}, Before: uuid.Max, Limit: 10})
+		return err
+	})
+	c.record("tasks_of_key", func() error { _, err := s.Tasks(ctx, store.Filter{UniqueKey: "k", Reference: "r"}); return err })
 	c.record("matching", func() error { _, err := s.Matching(ctx, "00", 10); return err })
 	c.record("result", func() error { _, _, err := s.Result(ctx, of); return err })
 	c.record("fetch", func() error { _, _, err := s.Fetch(ctx, of); return err })
 	c.record("result_absent", func() error { _, _, err := s.Result(ctx, failed[0].ID); return err })
 	c.record("deferred", func() error { _, _, err := s.Deferred(ctx, of, 0, 10); return err })
+	c.record("subjects", func() error { _, err := s.Subjects(ctx, []uuid.UUID{of, failed[0].ID}); return err })
 	c.record("rate", func() error { _, err := s.Rate(ctx, of); return err })
 	c.record("kind_rates", func() error { _, err := s.KindRates(ctx, "demo", 10); return err })
 	c.record("items", func() error { _, err := s.Items(ctx, of, store.ItemFailed, store.ItemCursor{}, 10); return err })
@@ -478,18 +457,27 @@ func (c *calls) operator() {
 	})
 	c.record("attempts", func() error { _, err := s.Attempts(ctx, of, 10); return err })
 	c.record("events", func() error { _, err := s.Events(ctx, of, 10); return err })
-	c.record("prune_events", func() error { _, err := s.PruneEvents(ctx, time.Hour, 10); return err })
+	c.record("prune_events", func() error { _, err := s.PruneEvents(ctx, time.Nanosecond, 10); return err })
 	c.record("processes", func() error { _, err := s.Processes(ctx, time.Hour); return err })
 	c.record("counts", func() error { _, err := s.Counts(ctx, ""); return err })
 	c.record("counts_of_kind", func() error { _, err := s.Counts(ctx, "demo"); return err })
+	c.pruneVersions()
 	c.record("erase_results", func() error { _, err := s.EraseResults(ctx, 10); return err })
-	for name, keep := range map[string]store.Retention{"remove_ended": {Ended: time.Nanosecond}, "remove_idle": {Idle: time.Nanosecond}} {
-		c.record(name, func() error {
-			r, err := s.RemoveTasks(ctx, store.OldTasks{Limit: 100, Keep: func(string) store.Retention { return keep }})
-			if err == nil && len(r.Ended)+len(r.Idle) == 0 {
-				err = errors.New("no task was removed")
+	c.record("ended_kinds", func() error { _, err := s.EndedKinds(ctx); return err })
+	c.record("remove_ended", func() error {
+		p := store.EndedTasks{Kind: "demo", Period: time.Nanosecond, Limit: 1}
+		for {
+			r, err := s.RemoveEnded(ctx, p)
+			if p.After = r.Next; err != nil || r.Next == (store.EndedCursor{}) {
+				return err
 			}
-			return err
-		})
-	}
+		}
+	})
+	c.record("remove_idle", func() error {
+		r, err := s.RemoveIdle(ctx, store.WaitingTasks{Limit: 100, Keep: func(string) store.Retention { return store.Retention{Idle: time.Nanosecond} }})
+		if err == nil && len(r.IDs) == 0 {
+			err = errors.New("no task was removed")
+		}
+		return err
+	})
 }

@@ -84,7 +84,7 @@ func TestConformance(t *testing.T) {
 		t.Parallel()
 		storetest.Run(t, func(t *testing.T) (store.Store, *testdb.DB) {
 			db := testdb.SQLite(t)
-			handle, rec := recorded(t, db)
+			handle, rec := testdb.Recorded(t, db)
 			return openedRecorded(t, db, handle, rec)
 		})
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/pgtx"
 	"taskkit.dev/internal/store/sqlbase"
@@ -38,8 +39,12 @@ FOR KEY SHARE OF q), {s}taskkit_unapplied($1, $2, $3, false))`
 // the task lease is lost.
 func (s *Store) Begin(ctx context.Context, h store.Lease, l store.TxTimeouts) (store.Tx, error) {
 	tx, err := s.pool.Begin(ctx, func(err error) error {
-		if pgtx.SQLState(err) == leaseLost {
+		switch {
+		case pgtx.SQLState(err) == leaseLost:
 			err = store.ErrLost
+		case classify.Unconnected(err) || !classify.LostConnection(err):
+			// The connection may be lost because of the executor's first statement, which was sent too.
+			err = classify.OfRuntime(err)
 		}
 		return fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
 	}, sqlbase.Step{
@@ -100,6 +105,13 @@ func (t *batchTx) RollbackTo(ctx context.Context, name string) error {
 // ReleaseSavepoint implements [store.Tx].
 func (t *batchTx) ReleaseSavepoint(ctx context.Context, name string) error {
 	return sqlbase.ReleaseSavepoint(ctx, t, name)
+}
+
+// RenewSavepoint implements [store.Tx]. The two statements are one text, which has no parameters
+// and so is sent as it is.
+func (t *batchTx) RenewSavepoint(ctx context.Context, name string) error {
+	_, err := t.Tx.ExecContext(ctx, "RELEASE SAVEPOINT "+name+"; SAVEPOINT "+name)
+	return err
 }
 
 // Commit implements [store.Tx]. The last write is sent together with COMMIT, if it can be.

@@ -57,12 +57,7 @@ func TestChildrenPlans(t *testing.T) {
 			t.Parallel()
 			db := testdb.Postgres(t)
 			s := planStore(t, db)
-			exec := func(query string, args ...any) {
-				t.Helper()
-				if _, err := db.ExecContext(t.Context(), query, args...); err != nil {
-					t.Fatalf("%s: %v", query, err)
-				}
-			}
+			exec := execOn(t, db)
 			exec("ALTER TABLE taskkit_queued_task SET (autovacuum_enabled = false)")
 			exec("ANALYZE taskkit_queued_task")
 			exec(`INSERT INTO taskkit_queued_task (id, created_by, modified_by, owner_id, run_as_id, execution_component_name, execution_spec)

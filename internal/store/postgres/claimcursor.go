@@ -13,9 +13,10 @@ import (
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlbase"
 )
 
-// claimCursors are the positions in the index, for each queue and rank, from which a worker claims. Without them a claim
+// claimCursors are the positions in the index, for each lane and rank, from which a worker claims. Without them a claim
 // reads the index from its beginning, including the entries of all tasks that were claimed since the oldest snapshot in the
 // database: PostgreSQL keeps these entries as long as the snapshot.
 //
@@ -55,10 +56,12 @@ const (
 	readPerTask = 3
 )
 
-// probe is one probe of the index by a claim.
+// probe is what one scan of the index by a claim reads. Without a queue and a kind it stands for the scans of the rank in
+// all lanes that have no cursor of their own.
 type probe struct {
-	queue string
-	rank  int // its number
+	queue  string
+	served string // the kind with its revision
+	rank   int    // its number
 }
 
 // entry is an entry of the index, by its order in a probe.
@@ -155,9 +158,9 @@ func (f *claimCursors) advance(c store.Claim, r taken) {
 	}
 	for _, t := range r.Tasks {
 		o := r.orders[t.ID]
-		move(probe{t.Queue, o.number}, indexEntry{o.due, t.ID})
+		move(probe{t.Queue, sqlbase.KindRevision(t.Kind, t.Revision), o.number}, indexEntry{o.due, t.ID})
 	}
-	if r.Paused {
+	if r.Paused || r.contended {
 		return
 	}
 	ranks := lifecycle.Ranks(c.TriedFirst)
@@ -165,9 +168,7 @@ func (f *claimCursors) advance(c store.Claim, r taken) {
 		ranks = ranks[:r.orders[r.Tasks[len(r.Tasks)-1].ID].rank]
 	}
 	for _, rank := range ranks {
-		for _, queue := range c.Queues {
-			move(probe{queue, rank.Number}, recent)
-		}
+		move(probe{rank: rank.Number}, recent)
 	}
 }
 
@@ -176,15 +177,19 @@ func (b claimCursor) args() []any {
 	var (
 		n      = len(b.of)
 		queues = make([]string, 0, n)
+		served = make([]string, 0, n)
 		ranks  = make([]int64, 0, n)
 		dues   = make([]string, 0, n)
 		ids    = make([]string, 0, n)
 	)
 	for p, at := range b.of {
-		queues, ranks = append(queues, p.queue), append(ranks, int64(p.rank))
+		if all := b.of[probe{rank: p.rank}]; all.compare(at) > 0 {
+			at = all
+		}
+		queues, served, ranks = append(queues, p.queue), append(served, p.served), append(ranks, int64(p.rank))
 		dues, ids = append(dues, at.due.UTC().Format("2006-01-02 15:04:05.999999-07:00")), append(ids, at.id.String())
 	}
-	return []any{queues, ranks, dues, ids}
+	return []any{queues, served, ranks, dues, ids}
 }
 
 // cursorTable is the table expression of cursors, whose parameters begin with number first. They are in subqueries for the
@@ -194,20 +199,18 @@ func cursorTable(first int) string {
 		return "(SELECT $" + strconv.Itoa(first+i) + "::" + as + ")"
 	}
 	return `claim_cursor AS MATERIALIZED (
-  SELECT f.queue, f.rank, f.due::timestamptz AS due, f.id::uuid AS id
-  FROM unnest(` + array(0, "text[]") + ", " + array(1, "bigint[]") + ", " + array(2, "text[]") + ", " + array(3, "text[]") + `) f(queue, rank, due, id)
+  SELECT f.queue, f.served, f.rank, f.due::timestamptz AS due, f.id::uuid AS id
+  FROM unnest(` + array(0, "text[]") + ", " + array(1, "text[]") + ", " + array(2, "bigint[]") + ", " + array(3, "text[]") + ", " + array(4, "text[]") + `) f(queue, served, rank, due, id)
 )`
 }
 
 const (
-	// joinCursor joins the cursor of a rank r and a queue u.
+	// joinCursor joins the cursor of a lane l and a rank r, and the one of the rank in all lanes.
 	joinCursor = `
-  LEFT JOIN claim_cursor f ON f.queue = u.queue AND f.rank = r.rank`
-	// cursorDue and cursorID are the cursor, or before all entries.
-	cursorDue = "coalesce(f.due, '-infinity')"
-	cursorID  = "coalesce(f.id, '00000000-0000-0000-0000-000000000000')"
-	// aboveCursor is the condition on a task q. The index has the columns in this order, so a scan begins at the cursor.
-	aboveCursor = "(q.not_before, q.id) >= (" + cursorDue + ", " + cursorID + ")"
+  LEFT JOIN claim_cursor f ON f.queue = l.queue AND f.served = l.served AND f.rank = r.rank
+  LEFT JOIN claim_cursor a ON a.queue = '' AND a.rank = r.rank`
+	// cursorFrom is the cursor, or before all entries.
+	cursorFrom = "coalesce(f.due, a.due, '-infinity') AS due, coalesce(f.id, a.id, '00000000-0000-0000-0000-000000000000') AS id"
 	// entriesRead is the number of entries of the index taskkit_claim that the connection has read, including entries of
 	// removed rows. It is not reset within a statement.
 	entriesRead = "pg_stat_get_xact_tuples_returned('{s}taskkit_claim'::regclass)"

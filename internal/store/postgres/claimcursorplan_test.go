@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"testing"
 
 	"taskkit.dev/internal/store"
@@ -74,21 +73,10 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}', now() - interval '1 ho
 // claimedBlocks is how many pages the scans of taskkit_claim read in a claim.
 func claimedBlocks(t *testing.T, tx *sql.Tx, s *Store, c store.Claim, b claimCursor) (blocks float64) {
 	t.Helper()
-	var text string
-	if err := tx.QueryRowContext(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+s.SQL(claimQuery), claimArgs(c, b)...).Scan(&text); err != nil {
-		t.Fatal(err)
-	}
-	var plans []struct{ Plan map[string]any }
-	if err := json.Unmarshal([]byte(text), &plans); err != nil {
-		t.Fatal(err)
-	}
 	var walk func(map[string]any)
 	walk = func(n map[string]any) {
 		if n["Index Name"] == "taskkit_claim" {
-			for _, of := range []string{"Shared Hit Blocks", "Shared Read Blocks"} {
-				read, _ := n[of].(float64)
-				blocks += read
-			}
+			blocks += blocksOf(n)
 		}
 		children, _ := n["Plans"].([]any)
 		for _, child := range children {
@@ -97,6 +85,6 @@ func claimedBlocks(t *testing.T, tx *sql.Tx, s *Store, c store.Claim, b claimCur
 			}
 		}
 	}
-	walk(plans[0].Plan)
+	walk(planTree(t, tx, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+s.SQL(claimQuery), claimArgs(c, b)))
 	return blocks
 }

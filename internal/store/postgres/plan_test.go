@@ -35,12 +35,7 @@ func TestPlansWithStaleStatistics(t *testing.T) {
 			t.Parallel()
 			db := testdb.Postgres(t)
 			s := planStore(t, db)
-			exec := func(query string, args ...any) {
-				t.Helper()
-				if _, err := db.ExecContext(t.Context(), query, args...); err != nil {
-					t.Fatalf("%s: %v", query, err)
-				}
-			}
+			exec := execOn(t, db)
 			exec("ALTER TABLE taskkit_queued_task SET (autovacuum_enabled = false)")
 			exec("ANALYZE taskkit_queued_task")
 			exec(`INSERT INTO taskkit_queued_task (id, created_by, modified_by, owner_id, run_as_id, execution_component_name, execution_spec)
@@ -119,7 +114,7 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random
 			}
 			run("PREPARE c(" + claimTypes + ") AS " + s.SQL(claimQuery))
 			for range 6 { // PostgreSQL decides at the sixth
-				run(`EXECUTE c('p', '{default}', '{"demo 1"}', 1, 100000, '{}', '{}', '{}', '{}')`)
+				run(`EXECUTE c('p', '{default}', '{"demo 1"}', 1, 100000, '{}', '{}', '{}', '{}', '{}')`)
 			}
 			var generic int
 			if err := conn.QueryRowContext(t.Context(), "SELECT generic_plans FROM pg_prepared_statements WHERE name = 'c'").Scan(&generic); err != nil {
@@ -129,14 +124,14 @@ SELECT gen_random_uuid(), o, o, o, o, 'demo', '{"n": 1}' FROM (SELECT gen_random
 				t.Error("the claim is planned anew each time")
 			}
 			run("SET plan_cache_mode = force_generic_plan")
-			planOf(t, conn, `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE c('p', '{default}', '{"demo 1"}', 500, 100000, '{}', '{}', '{}', '{}')`, nil).
+			planOf(t, conn, `EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE c('p', '{default}', '{"demo 1"}', 500, 100000, '{}', '{}', '{}', '{}', '{}')`, nil).
 				uses(t, "claim by a generic plan", "taskkit_claim", "taskkit_queued_task_pkey")
 		})
 	}
 }
 
 // claimTypes are the types of the parameters of claimQuery.
-const claimTypes = "text, text[], text[], bigint, bigint, text[], bigint[], text[], text[]"
+const claimTypes = "text, text[], text[], bigint, bigint, text[], text[], bigint[], text[], text[]"
 
 // claimArgs are the parameters of claimQuery.
 func claimArgs(c store.Claim, b claimCursor) []any {
@@ -174,7 +169,7 @@ func claimCost(t *testing.T, s *Store) float64 {
 		}
 	}
 	var text string
-	if err := tx.QueryRowContext(t.Context(), `EXPLAIN (FORMAT JSON) EXECUTE full_claim('p', '{default}', '{"demo 1"}', 500, 100000, '{}', '{}', '{}', '{}')`).Scan(&text); err != nil {
+	if err := tx.QueryRowContext(t.Context(), `EXPLAIN (FORMAT JSON) EXECUTE full_claim('p', '{default}', '{"demo 1"}', 500, 100000, '{}', '{}', '{}', '{}', '{}')`).Scan(&text); err != nil {
 		t.Fatal(err)
 	}
 	var plans []struct {
@@ -266,6 +261,33 @@ func planOf(t *testing.T, q interface {
 }, query string, args []any,
 ) scans {
 	t.Helper()
+	return scansOf(planTree(t, q, query, args))
+}
+
+// execOn returns a function that executes statements, of which none may fail.
+func execOn(t *testing.T, db *testdb.DB) func(query string, args ...any) {
+	t.Helper()
+	return func(query string, args ...any) {
+		t.Helper()
+		if _, err := db.ExecContext(t.Context(), query, args...); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+	}
+}
+
+// blocksOf returns how many pages a node of a plan has read.
+func blocksOf(node map[string]any) float64 {
+	hit, _ := node["Shared Hit Blocks"].(float64)
+	fetched, _ := node["Shared Read Blocks"].(float64)
+	return hit + fetched
+}
+
+// planTree runs a statement that explains another, and returns the plan.
+func planTree(t *testing.T, q interface {
+	QueryRowContext(context.Context, string, ...any) *sql.Row
+}, query string, args []any,
+) map[string]any {
+	t.Helper()
 	var text string
 	if err := q.QueryRowContext(t.Context(), query, args...).Scan(&text); err != nil {
 		t.Fatal(err)
@@ -276,6 +298,11 @@ func planOf(t *testing.T, q interface {
 	if err := json.Unmarshal([]byte(text), &plans); err != nil {
 		t.Fatal(err)
 	}
+	return plans[0].Plan
+}
+
+// scansOf returns the scans of the task table in a plan.
+func scansOf(plan map[string]any) scans {
 	var found scans
 	var walk func(map[string]any)
 	walk = func(n map[string]any) {
@@ -306,6 +333,6 @@ func planOf(t *testing.T, q interface {
 			}
 		}
 	}
-	walk(plans[0].Plan)
+	walk(plan)
 	return found
 }

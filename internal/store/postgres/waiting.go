@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlbase"
 	"taskkit.dev/internal/store/sqlrows"
@@ -42,31 +41,18 @@ func (s *Store) Waiting(ctx context.Context, c store.Claim) (waiting bool, err e
 }
 
 // waitingQuery checks whether claimQuery would find something.
-var waitingQuery = `WITH ` + openQueues("$1", 3, "true") + `
-SELECT EXISTS (
-  SELECT FROM (VALUES ` + rankRows(false) + `) r(place, rank)
-  CROSS JOIN open u` + joinCursor + `
-  CROSS JOIN LATERAL (
-    SELECT FROM {s}taskkit_queued_task q
-    WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = u.queue AND ` + lifecycle.PostgresRank("q.") + ` = r.rank
-      AND q.not_before <= statement_timestamp() AND ` + aboveCursor + `
-      AND nullif(q.execution_component_name || ' ' || q.codec_revision::text = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
-    ORDER BY q.not_before LIMIT 1
-  ) t WHERE ` + probed + `)`
+var waitingQuery = "WITH " + lanes("$1", "$2", 3, false, "true", "true") + `
+SELECT EXISTS (SELECT FROM waits w CROSS JOIN LATERAL (
+    SELECT` + dueInLane + `
+    ORDER BY q.not_before, q.id LIMIT 1
+  ) t)`
 
 // waitingOwnersQuery finds whose tasks claimQuery would find, by their ranks.
-var waitingOwnersQuery = `WITH ` + openQueues("$1", 3, "true") + `
-SELECT DISTINCT t.owner_id, r.rank FROM (VALUES ` + rankRows(false) + `) r(place, rank)
-  CROSS JOIN open u` + joinCursor + `
-  CROSS JOIN LATERAL (
-    SELECT q.owner_id FROM {s}taskkit_queued_task q
-    WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE'
-      AND q.queue = u.queue AND ` + lifecycle.PostgresRank("q.") + ` = r.rank
-      AND q.not_before <= statement_timestamp() AND ` + aboveCursor + `
-      AND nullif(q.execution_component_name || ' ' || q.codec_revision::text = ANY((SELECT $2::text[])::text[]), false) IS NOT NULL
-    ORDER BY q.not_before LIMIT ` + strconv.Itoa(store.WaitingMax) + `
-  ) t WHERE ` + probed
+var waitingOwnersQuery = "WITH " + lanes("$1", "$2", 3, false, "true", "true") + `
+SELECT DISTINCT t.owner_id, w.rank FROM waits w CROSS JOIN LATERAL (
+    SELECT q.owner_id` + dueInLane + `
+    ORDER BY q.not_before, q.id LIMIT ` + strconv.Itoa(store.WaitingMax) + `
+  ) t`
 
 // WaitingOwners implements [store.Workers].
 func (s *Store) WaitingOwners(ctx context.Context, c store.Claim) (map[uuid.UUID]int, error) {

@@ -92,6 +92,9 @@ func (s *Store) probe(ctx context.Context, on store.Execer, l *listener, channel
 	defer cancel()
 	word := probePrefix + uuid.NewString()
 	if _, err := on.ExecContext(within, "SELECT pg_notify($1, $2)", channel, word); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		return fmt.Errorf("send a notification to itself: %w", err)
 	}
 	for {

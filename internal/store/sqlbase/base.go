@@ -121,9 +121,9 @@ func (b *Base) RegisterWorker(ctx context.Context, p store.Process) error {
 	}
 	return b.write(ctx, func(q store.Querier) error {
 		return do(ctx, q, Step{
-			Text: b.SQL(`INSERT INTO {s}taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots, safe_mode)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING`),
-			Args: []any{p.ID, classify.Clean(p.Version), p.DeadAfter.Milliseconds(), string(kinds), string(queues), int64(p.Slots), p.SafeMode},
+			Text: b.SQL(`INSERT INTO {s}taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots, safe_mode, max_attempts)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING`),
+			Args: []any{p.ID, classify.Clean(p.Version), p.DeadAfter.Milliseconds(), string(kinds), string(queues), int64(p.Slots), p.SafeMode, int64(p.MaxAttempts)},
 			What: "insert the row of process " + p.ID,
 		}, Step{
 			// A start is rare enough to tidy up: the rows of processes that ended
@@ -138,13 +138,13 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING`),
 const processesKept = 7
 
 // Heartbeat implements [store.Workers].
-func (b *Base) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
-	return b.writeOne(ctx, func(q store.Querier) error { return b.renewHeartbeat(ctx, q, process, busy, draining) })
+func (b *Base) Heartbeat(ctx context.Context, process string, draining bool) error {
+	return b.writeOne(ctx, func(q store.Querier) error { return b.renewHeartbeat(ctx, q, process, draining) })
 }
 
-func (b *Base) renewHeartbeat(ctx context.Context, q store.Querier, process string, busy int, draining bool) error {
-	r, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_task_process SET last_heartbeat_date = {now}, busy = $2, draining = $3, presence_lock = nullif(presence_lock, $4)
-WHERE id = $1 AND ended_date IS NULL`), process, int64(busy), draining, b.lostLock(process))
+func (b *Base) renewHeartbeat(ctx context.Context, q store.Querier, process string, draining bool) error {
+	r, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_task_process SET last_heartbeat_date = {now}, draining = $2, presence_lock = nullif(presence_lock, $3)
+WHERE id = $1 AND ended_date IS NULL`), process, draining, b.lostLock(process))
 	if err != nil {
 		return fmt.Errorf("renew the heartbeat of %s: %w", process, err)
 	}
@@ -160,7 +160,7 @@ WHERE id = $1 AND ended_date IS NULL`), process, int64(busy), draining, b.lostLo
 func (b *Base) Deregister(ctx context.Context, process string) error {
 	return b.write(ctx, func(q store.Querier) error {
 		return do(ctx, q, Step{
-			Text: b.SQL(`UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = '` + store.EndedLeft + `', busy = 0
+			Text: b.SQL(`UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = '` + store.EndedLeft + `'
 WHERE id = $1 AND ended_date IS NULL`),
 			Args: []any{process},
 			What: "end process " + process,

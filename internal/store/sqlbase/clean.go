@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,110 +34,167 @@ func (b *Base) EraseResults(ctx context.Context, limit int) (erased int, err err
 	return erased, nil
 }
 
-// RemoveTasks implements [store.Upkeep]. What it reads decides nothing: the statement
+// endedTask is the condition that a task has ended, in the words of the index taskkit_ended.
+const endedTask = "workflow_stopped_date IS NOT NULL"
+
+// EndedKinds implements [store.Upkeep]. It reads the first entry of each kind in the index taskkit_ended.
+func (b *Base) EndedKinds(ctx context.Context) (found []store.EndedKind, err error) {
+	first := func(column, where string) string { // min(column) may read all that meets the condition
+		return "(SELECT " + column + " FROM {s}taskkit_queued_task WHERE " + endedTask + where + "\n    ORDER BY execution_component_name, workflow_stopped_date LIMIT 1)"
+	}
+	_, err = sqlrows.Query(ctx, b.q, b.SQL(`WITH RECURSIVE kinds(kind) AS (
+  SELECT `+first("execution_component_name", "")+`
+  UNION ALL
+  SELECT `+first("execution_component_name", " AND execution_component_name > k.kind")+`
+  FROM kinds k WHERE k.kind IS NOT NULL
+)
+SELECT k.kind, `+first("workflow_stopped_date", " AND execution_component_name = k.kind")+`, {now}
+FROM kinds k WHERE k.kind IS NOT NULL`), nil, func(rows *sql.Rows) error {
+		var (
+			k          store.EndedKind
+			ended, now time.Time
+		)
+		err := rows.Scan(&k.Kind, sqlrows.Time(&ended), sqlrows.Time(&now))
+		if !ended.IsZero() { // the last one may be gone
+			k.Age = now.Sub(ended)
+			found = append(found, k)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for kinds of ended tasks: %w", err)
+	}
+	return found, nil
+}
+
+// RemoveEnded implements [store.Upkeep]. What it reads decides nothing: the statement
 // that removes a task repeats the conditions. Children stay while their parent is
 // open or can be retried: it would do the work of a stage again that is gone. The children of a parent that is removed are removed when they are old enough themselves.
-func (b *Base) RemoveTasks(ctx context.Context, p store.OldTasks) (removed store.RemovedTasks, err error) {
-	page := oldPage{OldTasks: p, old: make(map[oldGroup][]uuid.UUID)}
-	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT id, execution_component_name, workflow_status, items_failed + items_skipped,
-  created_date, modified_date, not_before, workflow_stopped_date, {now}
-FROM {s}taskkit_queued_task WHERE id > $1 ORDER BY id LIMIT $2`), []any{p.After.String(), int64(p.Limit)}, page.add)
+func (b *Base) RemoveEnded(ctx context.Context, p store.EndedTasks) (removed store.RemovedEnded, err error) {
+	var (
+		ids   []uuid.UUID
+		items int64
+		last  store.EndedCursor
+		full  bool
+		// A volatile function does not bound the scan of an index.
+		old = strings.ReplaceAll(b.ago("$2"), "clock_timestamp", "statement_timestamp")
+	)
+	query, args := "", []any{p.Kind, Millis(p.Period), int64(p.Limit)}
+	if p.After != (store.EndedCursor{}) {
+		query = " AND (workflow_stopped_date, id) > (" + b.instant("$4") + ", " + b.id("$5") + ")"
+		args = append(args, optionalTime(p.After.Ended), p.After.ID.String())
+	}
+	n, err := sqlrows.Query(ctx, b.q, b.SQL("SELECT id, workflow_stopped_date, items_failed + items_skipped FROM {s}taskkit_queued_task\nWHERE "+endedTask+
+		" AND execution_component_name = $1 AND workflow_stopped_date < "+old+query+"\nORDER BY workflow_stopped_date, id LIMIT $3"), args, func(rows *sql.Rows) error {
+		var (
+			at  store.EndedCursor
+			has int64
+		)
+		if err := rows.Scan(&at.ID, sqlrows.Time(&at.Ended), &has); err != nil || full {
+			return err
+		}
+		if full = items > 0 && items+has > p.Items; !full {
+			ids, items, last = append(ids, at.ID), items+has, at
+		}
+		return nil
+	})
 	if err != nil {
 		return removed, fmt.Errorf("look for old tasks: %w", err)
 	}
-	if page.full || n == p.Limit && !page.young {
+	if full || n == p.Limit {
+		removed.Next = last
+	}
+	if len(ids) == 0 {
+		return removed, nil
+	}
+	err = b.write(ctx, func(q store.Querier) (err error) {
+		// The expression keeps the planner from the index: the tasks are read by their ids.
+		removed.IDs, err = b.remove(ctx, q, "IN ("+TerminalStatuses()+") AND coalesce(workflow_stopped_date, {now}) < "+b.ago("$2"), ids, p.Period)
+		return err
+	})
+	if err != nil {
+		return store.RemovedEnded{}, fmt.Errorf("remove old tasks: %w", err)
+	}
+	return removed, nil
+}
+
+// RemoveIdle implements [store.Upkeep]. What it reads decides nothing, as in RemoveEnded.
+func (b *Base) RemoveIdle(ctx context.Context, p store.WaitingTasks) (removed store.RemovedIdle, err error) {
+	page := waitingPage{WaitingTasks: p, old: make(map[time.Duration][]uuid.UUID)}
+	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT id, execution_component_name, workflow_status, items_failed + items_skipped,
+  modified_date, not_before, {now}
+FROM {s}taskkit_queued_task WHERE id > $1 ORDER BY id LIMIT $2`), []any{p.After.String(), int64(p.Limit)}, page.add)
+	if err != nil {
+		return removed, fmt.Errorf("look for idle tasks: %w", err)
+	}
+	if page.full || n == p.Limit {
 		removed.Next = page.last
 	}
 	if len(page.old) == 0 {
 		return removed, nil
 	}
 	err = b.write(ctx, func(q store.Querier) error {
-		removed.Ended, removed.Idle = nil, nil
-		for g, ids := range page.old {
-			gone, err := b.removeGroup(ctx, q, g, ids)
+		removed.IDs = nil
+		for period, ids := range page.old {
+			gone, err := b.remove(ctx, q, "= 'QUEUED' AND modified_date < "+b.ago("$2")+" AND not_before < "+b.ago("$2")+" AND NOT "+b.hasOpenChildren(), ids, period)
 			if err != nil {
 				return err
 			}
-			if g.idle {
-				removed.Idle = append(removed.Idle, gone...)
-			} else {
-				removed.Ended = append(removed.Ended, gone...)
+			for _, id := range gone { // such a task may never have been read
+				if err := b.recordEvent(ctx, q, id, store.Request{Action: lifecycle.ActDelete, Reason: store.EventReasonIdle}, lifecycle.Queued); err != nil {
+					return err
+				}
 			}
+			removed.IDs = append(removed.IDs, gone...)
 		}
 		return nil
 	})
 	if err != nil {
-		return store.RemovedTasks{}, fmt.Errorf("remove old tasks: %w", err)
+		return store.RemovedIdle{}, fmt.Errorf("remove idle tasks: %w", err)
 	}
 	return removed, nil
 }
 
-// oldGroup is which tasks one statement removes.
-type oldGroup struct {
-	idle   bool
-	period time.Duration
-}
-
-// oldPage is a page of tasks, and the tasks of it that seem to be old enough.
-type oldPage struct {
-	store.OldTasks
-	old   map[oldGroup][]uuid.UUID
+// waitingPage is a page of tasks, and the tasks of it that seem to be idle, by their period.
+type waitingPage struct {
+	store.WaitingTasks
+	old   map[time.Duration][]uuid.UUID
 	items int64     // recorded, of those
 	full  bool      // what follows is left for the next page
-	last  uuid.UUID // that was read
-	young bool      // it was too young, as all that follow are
+	last  uuid.UUID // that was read, or need not be
 }
 
 // add reads a row.
-func (p *oldPage) add(rows *sql.Rows) error {
+func (p *waitingPage) add(rows *sql.Rows) error {
 	var (
-		id                                       uuid.UUID
-		kind, status                             string
-		items                                    int64
-		created, modified, notBefore, ended, now time.Time
+		id                       uuid.UUID
+		kind, status             string
+		items                    int64
+		modified, notBefore, now time.Time
 	)
-	if err := rows.Scan(&id, &kind, &status, &items, sqlrows.Time(&created), sqlrows.Time(&modified),
-		sqlrows.Time(&notBefore), sqlrows.Time(&ended), sqlrows.Time(&now)); err != nil || p.full {
+	if err := rows.Scan(&id, &kind, &status, &items, sqlrows.Time(&modified),
+		sqlrows.Time(&notBefore), sqlrows.Time(&now)); err != nil || p.full {
 		return err
 	}
-	var (
-		keep = p.Keep(kind)
-		g    oldGroup
-		age  time.Duration
-	)
-	switch s := lifecycle.Status(status); {
-	case !s.Live():
-		g, age = oldGroup{false, keep.Ended}, now.Sub(ended)
-	case s == lifecycle.Queued:
-		g, age = oldGroup{true, keep.Idle}, min(now.Sub(modified), now.Sub(notBefore))
+	if last, young := p.Skip(id, now); young {
+		p.last, p.full = last, true
+		return nil
 	}
-	if g.period > 0 && age > g.period {
+	period := p.Keep(kind).Idle
+	if lifecycle.Status(status) == lifecycle.Queued && period > 0 && min(now.Sub(modified), now.Sub(notBefore)) > period {
 		if p.items > 0 && p.items+items > p.Items {
 			p.full = true
 			return nil
 		}
 		p.items += items
-		p.old[g] = append(p.old[g], id)
+		p.old[period] = append(p.old[period], id)
 	}
-	p.last, p.young = id, now.Sub(created) < p.Youngest
+	p.last = id
 	return nil
 }
 
-// removeGroup removes the tasks that are still old enough.
-func (b *Base) removeGroup(ctx context.Context, q store.Querier, g oldGroup, ids []uuid.UUID) ([]uuid.UUID, error) {
-	old := "workflow_status IN (" + TerminalStatuses() + ") AND workflow_stopped_date < " + b.ago("$2")
-	if g.idle {
-		old = "workflow_status = 'QUEUED' AND modified_date < " + b.ago("$2") + " AND not_before < " + b.ago("$2")
-	}
-	gone, err := sqlrows.IDs(ctx, q, b.SQL("DELETE FROM {s}taskkit_queued_task WHERE id IN (\n  SELECT id FROM {s}taskkit_queued_task q WHERE id "+
-		b.anyID("$1")+" AND "+old+"\n  AND (parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM {s}taskkit_queued_task p WHERE p.id = q.parent_id AND p.workflow_status <> 'COMPLETED')) "+b.skipLocked()+") RETURNING id"), b.idsArg(ids), Millis(g.period))
-	if err != nil || !g.idle {
-		return gone, err
-	}
-	for _, id := range gone { // such a task may never have been read
-		if err := b.recordEvent(ctx, q, id, store.Request{Action: lifecycle.ActDelete, Reason: store.EventReasonIdle}, lifecycle.Queued); err != nil {
-			return nil, err
-		}
-	}
-	return gone, nil
+// remove removes the tasks whose status is still this and that are still old enough, by the period $2.
+func (b *Base) remove(ctx context.Context, q store.Querier, status string, ids []uuid.UUID, period time.Duration) ([]uuid.UUID, error) {
+	return sqlrows.IDs(ctx, q, b.SQL("DELETE FROM {s}taskkit_queued_task WHERE id IN (\n  SELECT id FROM {s}taskkit_queued_task q WHERE id "+
+		b.anyID("$1")+" AND workflow_status"+AsExpression+" "+status+"\n  AND (parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM {s}taskkit_queued_task p WHERE p.id = q.parent_id AND p.workflow_status <> 'COMPLETED')) "+b.skipLocked()+") RETURNING id"), b.idsArg(ids), Millis(period))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 
 	entsql "entgo.io/ent/dialect/sql"
@@ -29,8 +30,9 @@ func (t Statements) code(column string) string {
 // hasCode selects tasks that have failed with a code.
 func (b *Base) hasCode(code string) predicate.QueuedTask {
 	return func(s *entsql.Selector) {
+		column := s.C(queuedtask.FieldWorkflowStatusDesc) // later the selector may have an alias
 		s.Where(entsql.P(func(q *entsql.Builder) {
-			q.WriteString(b.code("coalesce("+s.C(queuedtask.FieldWorkflowStatusDesc)+", '')") + " = ").Arg(code)
+			q.WriteString(b.code("coalesce("+column+", '')") + " = ").Arg(code)
 		}))
 	}
 }
@@ -38,53 +40,117 @@ func (b *Base) hasCode(code string) predicate.QueuedTask {
 // endedFor selects tasks that ended longer ago than a time in milliseconds.
 func (b *Base) endedFor(milliseconds int64) predicate.QueuedTask {
 	return func(s *entsql.Selector) {
+		column := s.C(queuedtask.FieldWorkflowStoppedDate)
 		s.Where(entsql.P(func(q *entsql.Builder) {
 			before, after, _ := strings.Cut(b.ago("?"), "?")
-			q.WriteString(s.C(queuedtask.FieldWorkflowStoppedDate) + " < " + before).Arg(milliseconds).WriteString(after)
+			q.WriteString(column + " < " + before).Arg(milliseconds).WriteString(after)
+		}))
+	}
+}
+
+// onlyDead reports whether a filter selects nothing but dead letters, and by no column that has another index.
+func onlyDead(f store.Filter) bool {
+	return len(f.Statuses) > 0 && !slices.ContainsFunc(f.Statuses, func(s lifecycle.Status) bool { return !s.Dead() }) &&
+		len(f.IDs) == 0 && f.Owner == uuid.Nil && f.Parent == uuid.Nil && f.Follows == uuid.Nil && f.UniqueKey == "" && f.Reference == ""
+}
+
+// deadKeys writes a query of the keys of the dead letters with the statuses and kinds of a filter. It reads the first entry of
+// each key in the index taskkit_dead.
+func (b *Base) deadKeys(q *entsql.Builder, f store.Filter) {
+	key, none, indexed := lifecycle.DeadKey("d."), "''::text", ""
+	if b.Dialect() == dialect.SQLite {
+		none, indexed = "''", " INDEXED BY taskkit_dead"
+	}
+	q.WriteString(b.SQL("WITH RECURSIVE keys(key) AS (\n  SELECT " + none + "\n  UNION ALL\n  SELECT (SELECT " + key + " FROM {s}taskkit_queued_task d" + indexed +
+		"\n    WHERE " + key + " IS NOT NULL AND " + key + " > k.key ORDER BY " + key + " LIMIT 1)\n  FROM keys k WHERE k.key IS NOT NULL\n) SELECT key FROM keys WHERE key <> ''"))
+	if len(f.Kinds) == 0 {
+		if !slices.Contains(f.Statuses, lifecycle.Error) || !slices.Contains(f.Statuses, lifecycle.Failure) {
+			q.WriteString(" AND key LIKE '" + string(f.Statuses[0]) + " %'")
+		}
+		return
+	}
+	var keys []string
+	for _, status := range f.Statuses {
+		for _, kind := range f.Kinds {
+			keys = append(keys, string(status)+" "+kind)
+		}
+	}
+	if b.Dialect() == dialect.SQLite {
+		q.WriteString(" AND key IN (SELECT value FROM json_each(").Arg(JSONList(keys)).WriteString("))")
+	} else {
+		q.WriteString(" AND key = ANY(").Arg(keys).WriteString("::text[])")
+	}
+}
+
+// fromDead writes a table d of dead letters: of each key, the newest n that meet other conditions.
+func (b *Base) fromDead(q *entsql.Builder, f store.Filter, n int, others []predicate.QueuedTask, columns ...string) {
+	t := entsql.Dialect(string(b.Dialect())).Select().From(entsql.Table(queuedtask.Table).Schema(b.Schema()).As("q"))
+	t.Select(t.Columns(columns...)...)
+	b.keyed(t, lifecycle.DeadKey("q."), func(q *entsql.Builder) { q.WriteString("k.key") }, f.Before, others)
+	t.OrderBy(entsql.Desc(t.C(queuedtask.FieldID))).Limit(n)
+	q.WriteString("(")
+	b.deadKeys(q, f)
+	if b.Dialect() == dialect.SQLite {
+		q.WriteString(") k CROSS JOIN json_each((SELECT json_group_array(id) FROM (").Join(t).WriteString("))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value")
+	} else {
+		q.WriteString(") k CROSS JOIN LATERAL (").Join(t).WriteString(") d")
+	}
+}
+
+// byDead selects the newest dead letters that a filter selects and that meet other conditions.
+func (b *Base) byDead(f store.Filter, others []predicate.QueuedTask) predicate.QueuedTask {
+	return func(s *entsql.Selector) {
+		s.Where(entsql.P(func(q *entsql.Builder) {
+			before, after, _ := strings.Cut(b.among(s.C(queuedtask.FieldID), "{ids}"), "{ids}")
+			q.WriteString(before + "SELECT d.id FROM ")
+			b.fromDead(q, f, limit(f.Limit), others, queuedtask.FieldID)
+			q.WriteString(fmt.Sprintf(" ORDER BY d.id DESC LIMIT %d", limit(f.Limit)) + after)
 		}))
 	}
 }
 
 // DeadGroups implements [store.Ops].
-func (b *Base) DeadGroups(ctx context.Context, f store.Filter) (found []store.DeadGroup, err error) {
-	where := "workflow_status IN (" + quoteList(lifecycle.Error, lifecycle.Failure) + ")"
-	var args []any
-	and := func(condition func(param string) string, arg any) {
-		args = append(args, arg)
-		where += "\n  AND " + condition(fmt.Sprint("$", len(args)))
-	}
-	code := b.code("coalesce(workflow_status_desc, '')")
-	if len(f.Kinds) > 0 {
-		var kinds any = f.Kinds
-		if b.Dialect() == dialect.SQLite {
-			kinds = JSONList(f.Kinds)
+func (b *Base) DeadGroups(ctx context.Context, f store.Filter) (found store.DeadGroups, err error) {
+	f = store.Filter{Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, Kinds: f.Kinds, Queue: f.Queue, Code: f.Code, EndedFor: f.EndedFor}
+	code := b.code("coalesce(d.workflow_status_desc, '')")
+	groups := entsql.P(func(q *entsql.Builder) {
+		q.WriteString(`SELECT kind, code, count(*) FILTER (WHERE wanted), min(ended) FILTER (WHERE wanted), max(ended) FILTER (WHERE wanted), max(id) FILTER (WHERE wanted), max(n)
+FROM (SELECT d.execution_component_name AS kind, ` + code + ` AS code, d.workflow_stopped_date AS ended, CAST(d.id AS text) AS id, count(*) OVER (PARTITION BY k.key) AS n, true`)
+		if f.Queue != "" {
+			q.WriteString(" AND d.queue = ").Arg(f.Queue)
 		}
-		and(func(p string) string { return "execution_component_name " + b.anyOf(p, "") }, kinds)
-	}
-	if f.Queue != "" {
-		and(func(p string) string { return "queue = " + p }, f.Queue)
-	}
-	if f.Code != "" {
-		and(func(p string) string { return code + " = " + p }, f.Code)
-	}
-	if f.EndedFor > 0 {
-		and(func(p string) string { return "workflow_stopped_date < " + b.ago(p) }, Millis(f.EndedFor))
-	}
-	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT execution_component_name, `+code+` AS code, count(*), min(workflow_stopped_date), max(workflow_stopped_date), max(CAST(id AS text))
-FROM {s}taskkit_queued_task WHERE `)+where+"\nGROUP BY 1, 2 ORDER BY 1, 2", args, func(rows *sql.Rows) error {
+		if f.Code != "" {
+			q.WriteString(" AND " + code + " = ").Arg(f.Code)
+		}
+		if f.EndedFor > 0 {
+			before, after, _ := strings.Cut(b.ago("?"), "?")
+			q.WriteString(" AND d.workflow_stopped_date < " + b.SQL(before)).Arg(Millis(f.EndedFor)).WriteString(after)
+		}
+		q.WriteString(" AS wanted\nFROM ")
+		b.fromDead(q, f, store.DeadRead, nil, queuedtask.FieldID, queuedtask.FieldExecutionComponentName, queuedtask.FieldQueue, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldWorkflowStoppedDate)
+		q.WriteString("\n) x GROUP BY kind, code ORDER BY kind, code")
+	})
+	groups.SetDialect(string(b.Dialect()))
+	query, args := groups.Query()
+	_, err = sqlrows.Query(ctx, b.q, query, args, func(rows *sql.Rows) error {
 		var (
-			g  store.DeadGroup
-			id string
+			g    store.DeadGroup
+			id   sql.NullString
+			read int
 		)
-		err := rows.Scan(&g.Kind, &g.Code, &g.Tasks, sqlrows.Time(&g.Oldest), sqlrows.Time(&g.Newest), &id)
-		if err == nil {
-			g.Example, err = uuid.Parse(id)
+		err := rows.Scan(&g.Kind, &g.Code, &g.Tasks, sqlrows.Time(&g.Oldest), sqlrows.Time(&g.Newest), &id, &read)
+		if err == nil && read >= store.DeadRead && !slices.Contains(found.Truncated, g.Kind) {
+			found.Truncated = append(found.Truncated, g.Kind)
 		}
-		found = append(found, g)
+		if err != nil || g.Tasks == 0 {
+			return err
+		}
+		g.Example, err = uuid.Parse(id.String)
+		found.Groups = append(found.Groups, g)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("group the dead letters: %w", err)
+		return store.DeadGroups{}, fmt.Errorf("group the dead letters: %w", err)
 	}
 	return found, nil
 }

@@ -56,6 +56,7 @@ func (t Statements) lockKeys(ctx context.Context, q store.Querier, keys []string
 type permits struct {
 	executing map[string]map[uuid.UUID]bool // the tasks with a permit
 	set       map[string]int                // limits that an operator has set
+	stale     []string                      // the rows of tasks that neither have a permit nor wait for one
 }
 
 // limit returns the number of permits, by the operator or by the task.
@@ -72,10 +73,9 @@ func (p permits) full(task uuid.UUID, l store.Limit) bool {
 	return !h[task] && len(h) >= p.limit(l)
 }
 
-// readPermits reads which tasks have permits of keys, and removes the rows of tasks that have none any more.
+// readPermits reads which tasks have permits of keys. The rows of tasks that have none any more are stale.
 func (t Statements) readPermits(ctx context.Context, q store.Querier, keys []string) (permits, error) {
 	p := permits{executing: make(map[string]map[uuid.UUID]bool), set: make(map[string]int)}
-	var gone []string
 	_, err := sqlrows.Query(ctx, q, t.SQL(`SELECT k.limit_key, k.at_most, l.id, l.task_id, coalesce(q.fence = l.fence AND q.workflow_status`+AsExpression+` IN ('SCHEDULING', 'EXECUTING'), false)
 FROM {s}taskkit_limit k LEFT JOIN {s}taskkit_task_limit l ON l.limit_key = k.limit_key AND NOT l.waiting
   LEFT JOIN {s}taskkit_queued_task q ON q.id = l.task_id
@@ -96,7 +96,7 @@ WHERE k.limit_key `+t.anyText("$1")), []any{t.textsArg(keys)}, func(rows *sql.Ro
 		switch {
 		case !id.Valid:
 		case !executes:
-			gone = append(gone, id.UUID.String())
+			p.stale = append(p.stale, id.UUID.String())
 		case p.executing[key] == nil:
 			p.executing[key] = map[uuid.UUID]bool{task.UUID: true}
 		default:
@@ -104,13 +104,10 @@ WHERE k.limit_key `+t.anyText("$1")), []any{t.textsArg(keys)}, func(rows *sql.Ro
 		}
 		return nil
 	})
-	if err == nil {
-		err = t.forgetLimited(ctx, q, gone)
-	}
 	return p, err
 }
 
-// forgetLimited removes rows of tasks under limits.
+// forgetLimited removes rows of tasks under limits. Only a worker may.
 func (t Statements) forgetLimited(ctx context.Context, q store.Querier, rows []string) error {
 	if len(rows) == 0 {
 		return nil
@@ -136,8 +133,19 @@ func (b *Base) TakePermits(ctx context.Context, tasks []store.PermitRequest) ([]
 		if err != nil {
 			return err
 		}
+		if err := b.forgetLimited(ctx, q, p.stale); err != nil {
+			return err
+		}
+		newest, err := b.newestVersions(ctx, q, tasks)
+		if err != nil {
+			return err
+		}
 		var changed []*limitedRow
 		for i, a := range tasks {
+			if v := a.Versioned; v != nil && newest[v.Limit().Key] > v.Version {
+				answers[i] = store.PermitAnswer{Newest: newest[v.Limit().Key]}
+				continue
+			}
 			answers[i] = store.PermitAnswer{OK: true}
 			if n := slices.IndexFunc(a.Limits, func(l store.Limit) bool { return p.full(a.ID, l) }); n >= 0 {
 				answers[i] = store.PermitAnswer{Full: store.Limit{Key: a.Limits[n].Key, AtMost: p.limit(a.Limits[n])}}
@@ -163,9 +171,7 @@ func (b *Base) TakePermits(ctx context.Context, tasks []store.PermitRequest) ([]
 	return answers, nil
 }
 
-// WakeWaiting implements [store.Upkeep]. A task that is woken goes before those that were submitted after it: it has
-// lost its time in the queue, and would wait for all that have come meanwhile. One whose row is locked, by a request in a
-// transaction of the caller's, is left to the reaper: whoever waited for it would keep the keys locked.
+// WakeWaiting implements [store.Upkeep].
 func (b *Base) WakeWaiting(ctx context.Context, keys []string) (woken []uuid.UUID, err error) {
 	keys, err = b.limitKeys(ctx, b.q, "SELECT DISTINCT limit_key FROM {s}taskkit_task_limit WHERE waiting AND limit_key "+b.anyText("$1"), b.textsArg(keys))
 	if err != nil || len(keys) == 0 {
@@ -175,28 +181,14 @@ func (b *Base) WakeWaiting(ctx context.Context, keys []string) (woken []uuid.UUI
 		if err := b.lockKeys(ctx, q, keys); err != nil {
 			return err
 		}
-		p, err := b.readPermits(ctx, q, keys)
-		if err != nil {
-			return err
+		first, stale, err := b.firstOfKeys(ctx, q, keys)
+		if err == nil {
+			err = b.forgetLimited(ctx, q, stale)
 		}
-		var due []uuid.UUID
-		for _, key := range keys {
-			ids, err := b.firstWaiting(ctx, q, key, p)
-			if err != nil {
-				return err
-			}
-			due = append(due, ids...)
+		if err == nil {
+			woken, err = b.wakeLimited(ctx, q, first)
 		}
-		if len(due) == 0 {
-			return nil
-		}
-		woken, err = sqlrows.IDs(ctx, q, b.SQL(`UPDATE {s}taskkit_queued_task SET not_before = CASE WHEN created_date < {now} THEN created_date ELSE {now} END, waiting_reason = '`+lifecycle.ReasonPermitFree+`', modified_date = {now}
-WHERE id IN (SELECT q.id FROM {s}taskkit_queued_task q WHERE q.id `+b.anyID("$1")+` AND q.workflow_status`+AsExpression+` = 'QUEUED' AND q.not_before > {now}
-  ORDER BY q.id `+b.lockRowSkipping("q")+`) RETURNING id`), b.idsArg(due))
-		if err != nil || len(woken) == 0 {
-			return err
-		}
-		return b.notify(ctx, q, "limits")
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("wake tasks that wait under %d limits: %w", len(keys), err)
@@ -204,13 +196,45 @@ WHERE id IN (SELECT q.id FROM {s}taskkit_queued_task q WHERE q.id `+b.anyID("$1"
 	return woken, nil
 }
 
-// firstWaiting returns the first tasks that wait for a permit of a key, one for each free permit, and removes the rows of
-// tasks that do not wait any more. A task that is paused, or whose queue is paused, takes no permit before it is resumed:
+// firstOfKeys returns the first tasks that wait for permits of keys, as many as there are permits, and the rows that are stale.
+// The caller has locked the keys.
+func (t Statements) firstOfKeys(ctx context.Context, q store.Querier, keys []string) (first []uuid.UUID, stale []string, err error) {
+	p, err := t.readPermits(ctx, q, keys)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, key := range keys {
+		ids, err := t.firstWaiting(ctx, q, key, &p)
+		if err != nil {
+			return nil, nil, err
+		}
+		first = append(first, ids...)
+	}
+	return first, p.stale, nil
+}
+
+// wakeLimited makes tasks due that wait for permits. A task that is woken goes before those that were submitted after it: it has
+// lost its time in the queue, and would wait for all that have come meanwhile. One whose row is locked, by a request in a
+// caller's transaction, is left to the reaper: a wait for it would keep the keys locked.
+func (t Statements) wakeLimited(ctx context.Context, q store.Querier, tasks []uuid.UUID) ([]uuid.UUID, error) {
+	if len(tasks) == 0 {
+		return nil, nil
+	}
+	woken, err := sqlrows.IDs(ctx, q, t.SQL(`UPDATE {s}taskkit_queued_task SET not_before = CASE WHEN created_date < {now} THEN created_date ELSE {now} END, waiting_reason = '`+lifecycle.ReasonPermitFree+`', modified_date = {now}
+WHERE id IN (SELECT q.id FROM {s}taskkit_queued_task q WHERE q.id `+t.anyID("$1")+` AND q.workflow_status`+AsExpression+` = 'QUEUED' AND q.not_before > {now}
+  ORDER BY q.id `+t.lockRowSkipping("q")+`) RETURNING id`), t.idsArg(tasks))
+	if err != nil || len(woken) == 0 {
+		return nil, err
+	}
+	return woken, t.notify(ctx, q, "limits")
+}
+
+// firstWaiting returns the first tasks that wait for a permit of a key, one for each free permit. The rows of
+// tasks that do not wait any more are stale. A task that is paused, or whose queue is paused, takes no permit before it is resumed:
 // it is returned without being counted. The caller has locked the key.
-func (t Statements) firstWaiting(ctx context.Context, q store.Querier, key string, p permits) (found []uuid.UUID, err error) {
+func (t Statements) firstWaiting(ctx context.Context, q store.Querier, key string, p *permits) (found []uuid.UUID, err error) {
 	free, able := 1, 0 // free is known with the first task
 	for after := uuid.Nil; able < free && len(found) < page; {
-		var gone []string
 		n, err := sqlrows.Query(ctx, q, t.SQL(`SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence AND q.workflow_status`+AsExpression+` IN ('QUEUED', 'SCHEDULING', 'EXECUTING'),
   coalesce(q.workflow_status`+AsExpression+` = 'QUEUED' AND q.not_before > {now}, false),
   coalesce(q.control = 'PAUSE' OR EXISTS (SELECT 1 FROM {s}taskkit_queue u WHERE u.name = q.queue AND u.paused), false)
@@ -227,7 +251,7 @@ WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT
 			after, free = task, p.limit(store.Limit{Key: key, AtMost: most})-len(p.executing[key])
 			switch {
 			case !waits:
-				gone = append(gone, row.String())
+				p.stale = append(p.stale, row.String())
 			case parked && able < free:
 				found = append(found, task)
 				if !paused {
@@ -236,9 +260,6 @@ WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT
 			}
 			return nil
 		})
-		if err == nil {
-			err = t.forgetLimited(ctx, q, gone)
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -290,10 +311,14 @@ func (b *Base) reapLimits(ctx context.Context, r *store.Reaped) error {
 		if err := b.lockKeys(ctx, q, old); err != nil {
 			return err
 		}
-		if _, err := b.readPermits(ctx, q, old); err != nil {
+		p, err := b.readPermits(ctx, q, old)
+		if err != nil {
 			return err
 		}
-		_, err := q.ExecContext(ctx, b.SQL(`DELETE FROM {s}taskkit_limit WHERE at_most IS NULL AND limit_key `+b.anyText("$1")+`
+		if err := b.forgetLimited(ctx, q, p.stale); err != nil {
+			return err
+		}
+		_, err = q.ExecContext(ctx, b.SQL(`DELETE FROM {s}taskkit_limit WHERE at_most IS NULL AND limit_key `+b.anyText("$1")+`
   AND NOT EXISTS (SELECT 1 FROM {s}taskkit_task_limit l WHERE l.limit_key = taskkit_limit.limit_key)`), b.textsArg(old))
 		return err
 	})
@@ -310,9 +335,11 @@ func (b *Base) Limited(ctx context.Context, after string, limit int) ([]store.Li
     WHERE l.limit_key = k.limit_key AND NOT l.waiting),
   (SELECT count(*) FROM {s}taskkit_task_limit l JOIN {s}taskkit_queued_task q ON q.id = l.task_id AND q.fence = l.fence AND q.workflow_status = 'QUEUED'
     WHERE l.limit_key = k.limit_key AND l.waiting),
-  (SELECT min(l.at_most) FROM {s}taskkit_task_limit l WHERE l.limit_key = k.limit_key)
-FROM {s}taskkit_limit k WHERE k.limit_key > $1
-  AND (k.at_most IS NOT NULL OR EXISTS (SELECT 1 FROM {s}taskkit_task_limit l WHERE l.limit_key = k.limit_key))
+  (SELECT min(l.at_most) FROM {s}taskkit_task_limit l JOIN {s}taskkit_queued_task q ON q.id = l.task_id AND q.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+    WHERE l.limit_key = k.limit_key)
+FROM {s}taskkit_limit k WHERE k.limit_key > $1 AND k.limit_key NOT LIKE '`+lifecycle.ReservedLimit+`%'
+  AND (k.at_most IS NOT NULL OR EXISTS (SELECT 1 FROM {s}taskkit_task_limit l JOIN {s}taskkit_queued_task q ON q.id = l.task_id
+    AND q.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') WHERE l.limit_key = k.limit_key))
 ORDER BY k.limit_key LIMIT $2`), []any{after, int64(limit)}, func(rows *sql.Rows) error {
 		var (
 			u         store.LimitUse
@@ -326,14 +353,17 @@ ORDER BY k.limit_key LIMIT $2`), []any{after, int64(limit)}, func(rows *sql.Rows
 		uses = append(uses, u)
 		return err
 	})
+	if err == nil {
+		err = b.firstTasks(ctx, uses)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list the limits: %w", err)
 	}
 	return uses, nil
 }
 
-// SetLimit implements [store.Requests].
-func (b *Base) SetLimit(ctx context.Context, key string, atMost int, by uuid.UUID) error {
+// SetLimit implements [store.Requests]. Rows that are stale are left to the workers: an operator may not remove them.
+func (b *Base) SetLimit(ctx context.Context, key string, atMost int, by uuid.UUID, reason string) error {
 	var most any
 	if atMost > 0 {
 		most = int64(atMost)
@@ -342,12 +372,26 @@ func (b *Base) SetLimit(ctx context.Context, key string, atMost int, by uuid.UUI
 		if err := b.lockKeys(ctx, q, []string{key}); err != nil {
 			return err
 		}
-		_, err := q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_limit SET at_most = $2, modified_by = $3, modified_date = {now} WHERE limit_key = $1"), key, most, optionalID(by))
+		var was int
+		_, err := sqlrows.Query(ctx, q, b.SQL("SELECT coalesce(at_most, 0) FROM {s}taskkit_limit WHERE limit_key = $1"), []any{key},
+			func(rows *sql.Rows) error { return rows.Scan(&was) })
+		if err != nil {
+			return err
+		}
+		if recorded := store.LimitChange(key, was, atMost, by, reason); recorded != nil {
+			if _, err := q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_limit SET at_most = $2, modified_by = $3, modified_date = {now} WHERE limit_key = $1"), key, most, optionalID(by)); err != nil {
+				return err
+			}
+			if err := b.recordSetting(ctx, q, recorded); err != nil {
+				return err
+			}
+		}
+		first, _, err := b.firstOfKeys(ctx, q, []string{key})
+		if err == nil {
+			_, err = b.wakeLimited(ctx, q, first)
+		}
 		return err
 	})
-	if err == nil {
-		_, err = b.WakeWaiting(ctx, []string{key})
-	}
 	if err != nil {
 		return fmt.Errorf("set the limit %q: %w", key, err)
 	}
@@ -364,4 +408,24 @@ func (t Statements) limitKeys(ctx context.Context, q store.Querier, query string
 		return err
 	})
 	return slices.Sorted(maps.Keys(found)), err
+}
+
+// firstTasks reads which tasks have the permits.
+func (b *Base) firstTasks(ctx context.Context, uses []store.LimitUse) error {
+	var keys []string
+	for _, u := range uses {
+		if u.Executing > 0 {
+			keys = append(keys, u.Key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	found, err := b.permitTasks(ctx, keys)
+	for i := range uses {
+		if t := found[uses[i].Key]; t != nil {
+			uses[i].First = t.First
+		}
+	}
+	return err
 }

@@ -22,12 +22,16 @@ func (b *Base) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 		total sql.NullInt64
 		text  json.RawMessage
 		first sql.NullTime
+		v     store.Versioned
+		has   bool
 	)
-	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT coalesce(q.execution_spec, p.spec), p.targets, p.targets_field, p.targets_total, p.options, p.report, `+firstStart+`, {now}
+	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT coalesce(q.execution_spec, p.spec), p.targets, p.targets_field, p.targets_total, p.options, p.report, `+firstStart+`, {now},
+  q.execution_component_name, coalesce(q.reference, ''), q.reference_version IS NOT NULL, coalesce(q.reference_version, 0)
 FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id
 WHERE q.id = $1`), []any{id.String()},
 		func(rows *sql.Rows) error {
-			return rows.Scan(sqlrows.JSON(&p.Spec), &where, &field, &total, sqlrows.JSON(&text), sqlrows.JSON(&p.Report), nullTime{&first}, sqlrows.Time(&p.Now))
+			return rows.Scan(sqlrows.JSON(&p.Spec), &where, &field, &total, sqlrows.JSON(&text), sqlrows.JSON(&p.Report), nullTime{&first}, sqlrows.Time(&p.Now),
+				&v.Kind, &v.Reference, &has, &v.Version)
 		})
 	if err != nil {
 		return store.Plan{}, fmt.Errorf("read the spec of task %s: %w", id, err)
@@ -36,6 +40,9 @@ WHERE q.id = $1`), []any{id.String()},
 		return store.Plan{}, store.ErrNotFound
 	}
 	p.FirstStarted = first.Time
+	if has {
+		p.Versioned = &v
+	}
 	if p.Options, err = store.DecodeOptions(text); err != nil {
 		return store.Plan{}, fmt.Errorf("read the plan of task %s: %w", id, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlrows"
 )
 
 // PruneEvents implements [store.Common]. The guard of the events lets a
@@ -24,6 +25,15 @@ func (b *Base) PruneEvents(ctx context.Context, olderThan time.Duration, limit i
 }
 
 func (b *Base) pruneEvents(ctx context.Context, q store.Querier, olderThan time.Duration, limit int) (deleted int, err error) {
+	// The ids are of version 7, in the order of time but for the clocks of the
+	// clients: the page with the lowest ids has the oldest events, and nothing
+	// behind it is read.
+	old, err := sqlrows.IDs(ctx, q, b.SQL(`SELECT id FROM (
+  SELECT id, created_date FROM {s}taskkit_task_event ORDER BY id LIMIT $1
+) page WHERE created_date < `)+b.ago("$2"), int64(limit), Millis(olderThan))
+	if err != nil || len(old) == 0 {
+		return 0, err
+	}
 	marker := store.NewID().String()
 	_, err = q.ExecContext(ctx, b.SQL("INSERT INTO {s}taskkit_event_prune (id, before_date) VALUES ($1, ")+b.ago("$2")+")", marker, Millis(olderThan))
 	if err != nil {
@@ -39,13 +49,8 @@ func (b *Base) pruneEvents(ctx context.Context, q store.Querier, olderThan time.
 			err = removeErr
 		}
 	}()
-	// The ids are of version 7: they are in the order of time.
-	r, err := q.ExecContext(ctx, b.SQL(`WITH old AS MATERIALIZED (
-  SELECT id FROM {s}taskkit_task_event
-  WHERE created_date < (SELECT before_date FROM {s}taskkit_event_prune WHERE id = $1)
-  ORDER BY id LIMIT $2 `)+b.skipLocked()+b.SQL(`
-)
-DELETE FROM {s}taskkit_task_event WHERE id IN (SELECT id FROM old)`), marker, int64(limit))
+	r, err := q.ExecContext(ctx, b.SQL("DELETE FROM {s}taskkit_task_event WHERE id IN (\n  SELECT id FROM {s}taskkit_task_event WHERE id "+
+		b.anyID("$1")+" "+b.skipLocked()+")"), b.idsArg(old))
 	if err != nil {
 		return 0, err
 	}

@@ -21,11 +21,17 @@ func (b *Base) PauseQueue(ctx context.Context, p store.QueueChange) error {
 	args := []any{p.Queue, optionalID(p.Actor), classify.Clean(p.Reason)}
 	err := b.write(ctx, func(q store.Querier) error {
 		if p.Paused {
-			_, err := q.ExecContext(ctx, b.SQL(`INSERT INTO {s}taskkit_queue (name, paused, paused_by, paused_reason, paused_date)
+			r, err := q.ExecContext(ctx, b.SQL(`INSERT INTO {s}taskkit_queue (name, paused, paused_by, paused_reason, paused_date)
 VALUES ($1, true, $2, nullif($3, ''), {now})
 ON CONFLICT (name) DO UPDATE SET paused = true, paused_by = excluded.paused_by, paused_reason = excluded.paused_reason,
   paused_date = excluded.paused_date WHERE NOT taskkit_queue.paused`), args...)
-			return err
+			if err != nil {
+				return err
+			}
+			if n, err := r.RowsAffected(); err != nil || n == 0 {
+				return err
+			}
+			return b.recordSetting(ctx, q, p.Change())
 		}
 		r, err := q.ExecContext(ctx, b.SQL(`UPDATE {s}taskkit_queue SET paused = false, resumed_by = $2, resumed_reason = nullif($3, ''), resumed_date = {now}
 WHERE name = $1 AND paused`), args...)
@@ -33,6 +39,9 @@ WHERE name = $1 AND paused`), args...)
 			return err
 		}
 		if n, err := r.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
+		if err := b.recordSetting(ctx, q, p.Change()); err != nil {
 			return err
 		}
 		return b.notify(ctx, q, queueResumed)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -48,8 +49,8 @@ func (b *Base) Matching(ctx context.Context, suffix string, n int) ([]uuid.UUID,
 	if strings.Trim(suffix, "0123456789abcdef-") != "" {
 		return nil, nil // no id ends so
 	}
-	ids, err := sqlrows.IDs(ctx, b.q, b.SQL("SELECT id FROM {s}taskkit_queued_task WHERE CAST(id AS text) LIKE $1 ORDER BY id DESC LIMIT $2"),
-		"%"+suffix, int64(limit(n)))
+	ids, err := sqlrows.IDs(ctx, b.q, b.SQL("SELECT id FROM (SELECT id FROM {s}taskkit_queued_task ORDER BY id DESC LIMIT "+strconv.Itoa(store.MatchingRead)+
+		") n WHERE CAST(id AS text) LIKE $1 ORDER BY id DESC LIMIT $2"), "%"+suffix, int64(limit(n)))
 	if err != nil {
 		return nil, fmt.Errorf("find tasks by the end of their id: %w", err)
 	}
@@ -161,9 +162,11 @@ func (b *Base) Events(ctx context.Context, id uuid.UUID, n int) ([]store.Event, 
 // Processes implements [store.Common].
 func (b *Base) Processes(ctx context.Context, since time.Duration) ([]store.Process, error) {
 	var ps []store.Process
-	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT id, version, started_date, last_heartbeat_date, dead_after_ms, kinds, queues, slots, busy, draining, safe_mode,
+	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT id, version, started_date, last_heartbeat_date, dead_after_ms, kinds, queues, slots, max_attempts, coalesce(b.tasks, 0), draining, safe_mode,
   ended_date, coalesce(ended_reason, ''), presence_lock IS NOT NULL, found_alive_date, {now}
-FROM {s}taskkit_task_process WHERE ended_date IS NULL OR ended_date > `)+b.ago("$1")+`
+FROM {s}taskkit_task_process LEFT JOIN (SELECT scheduled_by_process, count(*) AS tasks FROM {s}taskkit_queued_task
+  WHERE workflow_status IN ('SCHEDULING', 'EXECUTING') GROUP BY scheduled_by_process) b ON b.scheduled_by_process = id
+WHERE ended_date IS NULL OR ended_date > `)+b.ago("$1")+`
 ORDER BY CASE WHEN ended_date IS NULL THEN 0 ELSE 1 END, started_date DESC, id`, []any{Millis(since)}, func(rows *sql.Rows) error {
 		var (
 			p             store.Process
@@ -173,7 +176,7 @@ ORDER BY CASE WHEN ended_date IS NULL THEN 0 ELSE 1 END, started_date DESC, id`,
 			kinds, queues json.RawMessage
 		)
 		if err := rows.Scan(&p.ID, &p.Version, sqlrows.Time(&p.Started), sqlrows.Time(&p.Heartbeat), &deadAfter, sqlrows.JSON(&kinds), sqlrows.JSON(&queues),
-			&p.Slots, &p.Busy, &p.Draining, &p.SafeMode, sqlrows.Time(&ended), &p.EndReason, &p.Present, sqlrows.Time(&foundAlive), sqlrows.Time(&clock)); err != nil {
+			&p.Slots, &p.MaxAttempts, &p.Busy, &p.Draining, &p.SafeMode, sqlrows.Time(&ended), &p.EndReason, &p.Present, sqlrows.Time(&foundAlive), sqlrows.Time(&clock)); err != nil {
 			return err
 		}
 		if err := json.Unmarshal(kinds, &p.Kinds); err != nil {
@@ -182,6 +185,7 @@ ORDER BY CASE WHEN ended_date IS NULL THEN 0 ELSE 1 END, started_date DESC, id`,
 		if err := json.Unmarshal(queues, &p.Queues); err != nil {
 			return fmt.Errorf("queues of process %s: %w", p.ID, err)
 		}
+		p.Busy = min(p.Busy, p.Slots)
 		p.DeadAfter, p.Silence = time.Duration(deadAfter)*time.Millisecond, clock.Sub(p.Heartbeat)
 		if !ended.IsZero() {
 			p.Ended, p.Present = &ended, false

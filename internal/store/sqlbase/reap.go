@@ -168,7 +168,7 @@ func (b *Base) declareDead(absent []int64, dead *[]string) Step {
   SELECT p.id, CASE WHEN ` + b.silent() + ` THEN '` + store.EndedSilent + `' ELSE '` + store.EndedAbsent + `' END AS reason FROM {s}taskkit_task_process p
   WHERE p.ended_date IS NULL AND (` + b.silent() + ` OR ` + b.absent("$1", "$2") + `) ORDER BY p.id ` + b.skipLocked() + `
 )
-UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id), busy = 0
+UPDATE {s}taskkit_task_process SET ended_date = {now}, ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id)
 WHERE id IN (SELECT id FROM gone) RETURNING id`),
 		Args: []any{b.numbersArg(absent), Millis(store.AbsentFor)},
 		Row:  idInto(dead),
@@ -186,7 +186,7 @@ func (b *Base) releaseLost(released *[]uuid.UUID) Step {
   SELECT q.id FROM {s}taskkit_queued_task q
   WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
     SELECT 1 FROM {s}taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)
-  ORDER BY q.id LIMIT $1 `) + b.skipLocked() + b.SQL(`
+  ORDER BY q.created_date LIMIT $1 `) + b.skipLocked() + b.SQL(`
 )
 UPDATE {s}taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, stalled = true,
   attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END, not_before = {now}, waiting_reason = '`+lifecycle.ReasonWorkerLost+`', modified_date = {now}

@@ -38,36 +38,17 @@ func (b *Base) Request(ctx context.Context, id uuid.UUID, r store.Request) (t st
 	return t, nil
 }
 
-// lockedTask is a task's row as a request finds and locks it.
+// lockedTask is a task's row as a request finds and locks it. Its parent and the holder of its unique key are read later.
 type lockedTask struct {
-	lifecycle.Found
+	store.Subject
 
-	kind         string
-	uniqueKey    string
-	owner, runAs uuid.UUID
-	options      json.RawMessage // as stored
-	continued    uuid.UUID       // the task that continues it; zero: none
-}
-
-// decided is the task as a request is decided, with the stop policy that it sets.
-func (l *lockedTask) decided(r store.Request) (lifecycle.Found, error) {
-	options, err := store.DecodeOptions(l.options)
-	if err != nil {
-		return lifecycle.Found{}, err
-	}
-	f := l.Found
-	f.Conditions = options.Conditions
-	if r.StopAfter != (lifecycle.StopPolicy{}) {
-		f.Conditions.StopAfter = r.StopAfter
-	}
-	f.Own = r.Actor == l.owner || r.Actor == l.runAs
-	return f, nil
+	options json.RawMessage // as stored
 }
 
 // request makes the request in the caller's transaction.
 func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r store.Request) (store.Task, error) {
 	in := within(q, b.Schema(), b.Dialect())
-	var parent parentOf
+	var parent store.ParentState
 	if (r.Action == lifecycle.ActRetry || r.Action == lifecycle.ActDelete) && b.Dialect() == dialect.Postgres {
 		var err error
 		if parent, err = b.lockParent(ctx, q, id); err != nil {
@@ -89,34 +70,27 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 	if !lifecycle.AsListed(r.Dead, row.Status, row.Fence) {
 		return store.Task{}, store.ChangedError(id, r.Action, row.Status, row.Control)
 	}
-	found, err := row.decided(r)
-	if err != nil {
-		return store.Task{}, err
-	}
-	change, err := lifecycle.Decide(found, r.Action)
-	if refusal, ok := errors.AsType[*lifecycle.RefusedError](err); ok {
-		return store.Task{}, &store.StateError{ID: id, RefusedError: *refusal}
-	}
+	change, err := row.DecideState(r)
 	if err != nil {
 		return store.Task{}, err
 	}
 	if change.Effect == lifecycle.Requeued {
-		// A caller's transaction may be committed after a refusal: nothing is
-		// written before that.
-		if row.continued != uuid.Nil {
-			return store.Task{}, &store.DuplicateError{Kind: row.kind, Column: "idempotency_key", Key: store.ContinuationKey(id), ID: row.continued}
-		}
-		if err := b.keyIsFree(ctx, q, id, row); err != nil {
+		if row.KeyHolder, err = b.keyHolder(ctx, q, row); err != nil {
 			return store.Task{}, err
 		}
-		if b.Dialect() == dialect.SQLite { // the caller is the only writer by now
-			if parent, err = b.lockParent(ctx, q, id); err != nil {
-				return store.Task{}, err
-			}
-		}
-		if err := parent.forbidsRetry(id); err != nil {
+	}
+	if (change.Effect == lifecycle.Requeued || r.Action == lifecycle.ActDelete) && b.Dialect() == dialect.SQLite { // the caller is the only writer by now
+		if parent, err = b.lockParent(ctx, q, id); err != nil {
 			return store.Task{}, err
 		}
+	}
+	row.Parent = parent
+	// A caller's transaction may be committed after a refusal: nothing is
+	// written before that.
+	if err := row.Forbids(r.Action, change); err != nil {
+		return store.Task{}, err
+	}
+	if change.Effect == lifecycle.Requeued {
 		if r.Skip {
 			if err := b.skipItem(ctx, q, id); err != nil {
 				return store.Task{}, err
@@ -126,21 +100,11 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 			return store.Task{}, err
 		}
 	}
-	if r.Action == lifecycle.ActDelete {
-		if b.Dialect() == dialect.SQLite {
-			if parent, err = b.lockParent(ctx, q, id); err != nil {
-				return store.Task{}, err
-			}
-		}
-		if err := parent.forbidsDelete(id); err != nil {
-			return store.Task{}, err
-		}
-	}
 	if err := b.recordEvent(ctx, q, id, r, row.Status); err != nil {
 		return store.Task{}, err
 	}
-	if c := found.Conditions.Mark(r.Action); c != found.Conditions || r.StopAfter != (lifecycle.StopPolicy{}) {
-		if err := b.setConditions(ctx, q, id, &row.options, c); err != nil {
+	if had := row.With(r).Conditions; had.Mark(r.Action) != had || r.StopAfter != (lifecycle.StopPolicy{}) {
+		if err := b.setConditions(ctx, q, id, &row.options, had.Mark(r.Action)); err != nil {
 			return store.Task{}, err
 		}
 	}
@@ -188,7 +152,7 @@ WHERE id = $1`), id.String(), int64(r.Priority), r.Actor.String()); err != nil {
 			err = flush(ctx, q) // only this can find that the key is taken
 		}
 		if classify.UniqueViolation(err) {
-			return store.Task{}, &store.DuplicateError{Kind: row.kind, Column: "unique_key", Key: row.uniqueKey}
+			return store.Task{}, &store.DuplicateError{Kind: row.Kind, Column: "unique_key", Key: row.UniqueKey}
 		}
 		if err != nil {
 			return store.Task{}, err
@@ -210,20 +174,64 @@ WHERE id = $1`), id.String(), int64(r.Priority), r.Actor.String()); err != nil {
 	return t, err
 }
 
+// subjectColumns are the columns of a task's row that decide about a request, in the order of [subjectRow.own].
+const subjectColumns = `workflow_status, control, coalesce(control_reason, ''), fence, execution_component_name, coalesce(unique_key, ''), owner_id, run_as_id, created_by,
+  items_done, items_failed, items_skipped`
+
+// surroundings is the SQL of what else decides about a request of the task q, in the order of [subjectRow.around].
+// continuation is the SQL of its [store.ContinuationKey].
+func (b *Base) surroundings(continuation string) string {
+	return b.SQL(`EXISTS (SELECT 1 FROM {s}taskkit_task_process p
+  WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL AND NOT (`) + b.silent() + `)), ` + b.known() + `,
+  ` + b.withKey(continuation) + b.SQL(`,
+  (SELECT p.options FROM {s}taskkit_task_plan p WHERE p.task_id = q.id), `) + b.hasOpenChildren()
+}
+
+// withKey is the SQL of the id of the task of the kind of q with an idempotency key.
+func (b *Base) withKey(key string) string {
+	return b.SQL(`(SELECT c.id FROM {s}taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name AND c.idempotency_key = ` + key + ")")
+}
+
+// subjectRow scans what decides about a request.
+type subjectRow struct {
+	lockedTask
+
+	reason    string
+	continued uuid.NullUUID
+}
+
+func (r *subjectRow) own() []any {
+	return []any{
+		&r.Status, &r.Control, &r.reason, &r.Fence, &r.Kind, &r.UniqueKey, &r.Owner, &r.RunAs, &r.CreatedBy,
+		&r.Progress.Done, &r.Progress.Failed, &r.Progress.Skipped,
+	}
+}
+
+func (r *subjectRow) around() []any {
+	return []any{&r.WorkerAlive, &r.Served, &r.continued, sqlrows.JSON(&r.options), &r.HasOpenChildren}
+}
+
+// subject returns what was scanned of a task.
+func (r *subjectRow) subject(id uuid.UUID) (lockedTask, error) {
+	options, err := store.DecodeOptions(r.options)
+	if err != nil {
+		return lockedTask{}, err
+	}
+	r.ID, r.Conditions, r.Continued = id, options.Conditions, r.continued.UUID
+	r.Passed = lifecycle.Passed(r.Control, r.reason)
+	return r.lockedTask, nil
+}
+
 // lock reads a task's row and keeps it from changing until the transaction ends.
 // It does not wait for a batch in progress, which holds a weaker lock.
 func (b *Base) lock(ctx context.Context, q store.Querier, id uuid.UUID) (lockedTask, error) {
-	columns := `workflow_status, control, coalesce(control_reason, ''), fence, execution_component_name, coalesce(unique_key, ''), owner_id, run_as_id,
-  items_done, items_failed, items_skipped`
-	query := "SELECT " + columns + " FROM {s}taskkit_queued_task WHERE id = $1 FOR NO KEY UPDATE"
+	query := "SELECT " + subjectColumns + " FROM {s}taskkit_queued_task WHERE id = $1 FOR NO KEY UPDATE"
 	if b.Dialect() == dialect.SQLite {
-		query = writerFirst("id = $1", columns)
+		query = writerFirst("id = $1", subjectColumns)
 	}
 	var (
-		row       lockedTask
-		reason    string
-		continued uuid.NullUUID
-		found     bool
+		row   subjectRow
+		found bool
 	)
 	// The second statement reads what was committed until the first had the lock.
 	err := do(ctx, q, Step{
@@ -231,32 +239,24 @@ func (b *Base) lock(ctx context.Context, q store.Querier, id uuid.UUID) (lockedT
 		Args: []any{id.String()},
 		Row: func(scan func(...any) error) error {
 			found = true
-			return scan(&row.Status, &row.Control, &reason, &row.Fence, &row.kind, &row.uniqueKey, &row.owner, &row.runAs,
-				&row.Progress.Done, &row.Progress.Failed, &row.Progress.Skipped)
+			return scan(row.own()...)
 		},
 	}, Step{
-		Text: b.SQL(`SELECT EXISTS (SELECT 1 FROM {s}taskkit_task_process p
-  WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL AND NOT (`) + b.silent() + `)), ` + b.known() + b.SQL(`,
-  (SELECT c.id FROM {s}taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name AND c.idempotency_key = $2),
-  (SELECT p.options FROM {s}taskkit_task_plan p WHERE p.task_id = q.id), `) + b.hasOpenChildren() + b.SQL(`
+		Text: "SELECT " + b.surroundings("$2") + b.SQL(`
 FROM {s}taskkit_queued_task q WHERE q.id = $1`),
 		Args: []any{id.String(), store.ContinuationKey(id)},
-		Row: func(scan func(...any) error) error {
-			return scan(&row.WorkerAlive, &row.Served, &continued, sqlrows.JSON(&row.options), &row.HasOpenChildren)
-		},
+		Row:  func(scan func(...any) error) error { return scan(row.around()...) },
 	})
 	if err == nil {
 		err = flush(ctx, q)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return lockedTask{}, err
-	}
-	if !found {
+	case !found:
 		return lockedTask{}, store.ErrNotFound
 	}
-	row.Passed = lifecycle.Passed(row.Control, reason)
-	row.continued = continued.UUID
-	return row, nil
+	return row.subject(id)
 }
 
 // assignments is the SQL of what a request sets on a task's row, as
@@ -333,18 +333,18 @@ WHERE q.id = $1 ORDER BY i.position LIMIT 1`), []any{id.String()}, func(rows *sq
 	return recordRows(ctx, b.Statements, q, &recordedItems, items.rows)
 }
 
-// keyIsFree refuses to retry a task whose unique key a live task has meanwhile.
-func (b *Base) keyIsFree(ctx context.Context, q store.Querier, id uuid.UUID, row lockedTask) error {
-	if row.uniqueKey == "" {
-		return nil
+// keyHolder returns another live task that has the unique key of a task; zero: none.
+func (b *Base) keyHolder(ctx context.Context, q store.Querier, row lockedTask) (uuid.UUID, error) {
+	if row.UniqueKey == "" {
+		return uuid.Nil, nil
 	}
 	others, err := sqlrows.IDs(ctx, q, b.SQL(`SELECT id FROM {s}taskkit_queued_task
 WHERE execution_component_name = $1 AND unique_key = $2 AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND id <> $3`),
-		row.kind, row.uniqueKey, id.String())
+		row.Kind, row.UniqueKey, row.ID.String())
 	if err != nil || len(others) == 0 {
-		return err
+		return uuid.Nil, err
 	}
-	return &store.DuplicateError{Kind: row.kind, Column: "unique_key", Key: row.uniqueKey, ID: others[0]}
+	return others[0], nil
 }
 
 // wakeWorkers notifies workers that a waiting task may be claimed. Requests are rare

@@ -1,12 +1,12 @@
 package sqlbase
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"time"
 
@@ -21,19 +21,26 @@ import (
 // scheduleColumns are the columns of a schedule in the order of scanSchedule.
 const scheduleColumns = `id, version, name, execution_component_name, execution_spec, codec_revision, secrets, cron, time_zone, queue, priority,
   owner_id, run_as_id, misfire, paused, paused_by, paused_reason, next_date, next_wall, triggered, triggered_by, trigger_reason,
-  last_date, last_wall, last_task_id, last_error, last_error_date, modified_by, created_by, created_date, modified_date`
+  last_date, last_wall, last_task_id, last_error, last_error_date, modified_by, created_by, created_date, modified_date,
+  overlap, task_options, overdue, buffered_wall, replaced, alternations`
 
 // scanSchedule reads a row, and what comes after its columns.
 func scanSchedule(rows *sql.Rows, s *store.Schedule, more ...any) error {
 	var (
 		pausedBy, triggeredBy, lastTask                                 uuid.NullUUID
+		options, overdue, buffered, replaced                            sql.NullString
 		secrets, pauseReason, nextWall, triggerReason, lastWall, failed sql.NullString
 	)
 	err := rows.Scan(append([]any{
 		&s.ID, &s.Version, &s.Name, &s.Kind, sqlrows.JSON(&s.Spec), &s.Revision, &secrets, &s.Cron, &s.Zone, &s.Queue, &s.Priority,
 		&s.Owner, &s.RunAs, &s.Misfire, &s.Paused, &pausedBy, &pauseReason, sqlrows.Time(&s.NextAt), &nextWall, &s.Triggered, &triggeredBy, &triggerReason,
 		sqlrows.Time(&s.LastAt), &lastWall, &lastTask, &failed, sqlrows.Time(&s.LastErrorAt), &s.ModifiedBy, &s.CreatedBy, sqlrows.Time(&s.Created), sqlrows.Time(&s.Modified),
+		&s.Overlap, &options, &overdue, &buffered, &replaced, &s.Alternations,
 	}, more...)...)
+	s.Options, s.Buffered, s.Replaced = options.String, buffered.String, replaced.String
+	if err == nil && overdue.Valid {
+		err = json.Unmarshal([]byte(overdue.String), &s.Overdue)
+	}
 	if secrets.Valid {
 		s.Secrets = &secrets.String
 	}
@@ -90,10 +97,15 @@ func (b *Base) ChangeSchedule(ctx context.Context, name string, change func(now 
 		if err := change(now, &s); err != nil {
 			return store.Schedule{}, err
 		}
-		if reflect.DeepEqual(s, before) {
+		reason := s.ChangeReason
+		if s.ChangeReason = ""; reflect.DeepEqual(s, before) {
 			return s, nil
 		}
-		done, err := b.writeSchedule(ctx, &s)
+		recorded, err := store.ScheduleChange(&before, &s, s.ModifiedBy, reason)
+		if err != nil {
+			return store.Schedule{}, err
+		}
+		done, err := b.writeSchedule(ctx, &s, recorded)
 		if err != nil {
 			return store.Schedule{}, fmt.Errorf("store the schedule %q: %w", name, err)
 		}
@@ -106,13 +118,14 @@ func (b *Base) ChangeSchedule(ctx context.Context, name string, change func(now 
 
 // writeSchedule inserts a schedule without a version, and changes another if it still has its
 // version. False: another change came first.
-func (b *Base) writeSchedule(ctx context.Context, s *store.Schedule) (done bool, err error) {
+func (b *Base) writeSchedule(ctx context.Context, s *store.Schedule, recorded *store.SettingChange) (done bool, err error) {
 	p := new(scheduleParams)
 	set := []string{
 		"name", p.add(s.Name), "modified_by", p.add(s.ModifiedBy.String()), "execution_component_name", p.add(s.Kind),
 		"execution_spec", p.add(string(s.Spec)), "codec_revision", p.add(int64(s.Revision)), "secrets", p.add(s.Secrets),
 		"cron", p.add(s.Cron), "time_zone", p.add(s.Zone), "queue", p.add(s.Queue), "priority", p.add(int64(s.Priority)),
 		"owner_id", p.add(s.Owner.String()), "run_as_id", p.add(s.RunAs.String()), "misfire", p.add(s.Misfire),
+		"overlap", p.add(cmp.Or(s.Overlap, "allow")), "task_options", p.add(optionalText(s.Options)), "replaced", p.add(optionalText(s.Replaced)), "alternations", p.add(int64(s.Alternations)),
 		"paused", p.add(s.Paused), "paused_by", p.add(optionalID(s.PausedBy)), "paused_reason", p.add(optionalText(classify.Clean(s.PauseReason))),
 		"triggered", p.add(s.Triggered), "triggered_by", p.add(optionalID(s.TriggeredBy)), "trigger_reason", p.add(optionalText(classify.Clean(s.TriggerReason))),
 		"last_error", p.add(optionalText(classify.Clean(s.LastError))), "last_error_date", b.instant(p.add(optionalTime(s.LastErrorAt))),
@@ -132,23 +145,31 @@ func (b *Base) writeSchedule(ctx context.Context, s *store.Schedule) (done bool,
 			return err
 		}
 		n, err := r.RowsAffected()
-		done = n == 1
-		return err
+		if done = n == 1; err != nil || !done {
+			return err
+		}
+		return b.recordSetting(ctx, q, recorded)
 	})
 	return done, err
 }
 
 // DeleteSchedule implements [store.Requests].
-func (b *Base) DeleteSchedule(ctx context.Context, name string) error {
+func (b *Base) DeleteSchedule(ctx context.Context, name string, by uuid.UUID, reason string) error {
 	err := b.write(ctx, func(q store.Querier) error {
-		r, err := q.ExecContext(ctx, b.SQL("DELETE FROM {s}taskkit_schedule WHERE name = $1"), name)
+		var s store.Schedule
+		n, err := sqlrows.Query(ctx, q, b.SQL("DELETE FROM {s}taskkit_schedule WHERE name = $1 RETURNING "+scheduleColumns), []any{name},
+			func(rows *sql.Rows) error { return scanSchedule(rows, &s) })
 		if err != nil {
 			return err
 		}
-		if n, err := r.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, store.ErrNoSchedule)
+		if n == 0 {
+			return store.ErrNoSchedule
 		}
-		return nil
+		recorded, err := store.ScheduleChange(&s, new(store.Schedule), by, reason)
+		if err != nil {
+			return err
+		}
+		return b.recordSetting(ctx, q, recorded)
 	})
 	if err != nil {
 		return fmt.Errorf("delete the schedule %q: %w", name, err)
@@ -166,7 +187,8 @@ func (b *Base) DueSchedules(ctx context.Context, p store.DueSchedules) (found st
 		}
 	}
 	found.Next = -1
-	_, err = sqlrows.Query(ctx, b.q, b.Fixed("SELECT "+scheduleColumns+", due_date, {now} FROM {s}taskkit_schedule\n"+
+	_, err = sqlrows.Query(ctx, b.q, b.Fixed("SELECT "+scheduleColumns+", due_date, {now},\n"+
+		"  EXISTS (SELECT 1 FROM {s}taskkit_queued_task q WHERE q.id = last_task_id AND q.workflow_status"+AsExpression+" IN ('QUEUED', 'SCHEDULING', 'EXECUTING')) FROM {s}taskkit_schedule\n"+
 		"WHERE due_date IS NOT NULL AND execution_component_name || ':' || CAST(codec_revision AS text) "+b.anyText("$1")+
 		"\nORDER BY due_date, id LIMIT $2 OFFSET $3"), []any{b.textsArg(kinds), int64(p.Limit), int64(p.Skip)},
 		func(rows *sql.Rows) error {
@@ -174,7 +196,7 @@ func (b *Base) DueSchedules(ctx context.Context, p store.DueSchedules) (found st
 				s   store.Schedule
 				due time.Time
 			)
-			if err := scanSchedule(rows, &s, sqlrows.Time(&due), sqlrows.Time(&found.Now)); err != nil {
+			if err := scanSchedule(rows, &s, sqlrows.Time(&due), sqlrows.Time(&found.Now), &s.LastOpen); err != nil {
 				return err
 			}
 			switch wait := due.Sub(found.Now); {
@@ -191,69 +213,6 @@ func (b *Base) DueSchedules(ctx context.Context, p store.DueSchedules) (found st
 	return found, nil
 }
 
-// FireSchedule implements [store.Upkeep]. The row is changed first: who finds another
-// version stores no task.
-func (b *Base) FireSchedule(ctx context.Context, f store.ScheduleFire) (fired bool, err error) {
-	tasks := slices.Clone(f.Tasks)
-	err = b.write(ctx, func(q store.Querier) error {
-		fired = false
-		p := new(scheduleParams)
-		id, version := b.id(p.add(f.ID.String())), p.add(f.Version)
-		set := []string{
-			"version", "version + 1", "triggered", p.add(f.Triggered), "triggered_by", p.add(optionalID(f.TriggeredBy)), "trigger_reason", p.add(optionalText(f.TriggerReason)),
-			"last_wall", p.add(optionalText(f.LastWall)), "last_task_id", p.add(optionalID(f.LastTask)), "secrets", p.add(f.Secrets),
-			"last_error", p.add(optionalText(classify.Clean(f.LastError))),
-		}
-		if len(f.Tasks) > 0 {
-			set = append(set, "last_date", "{now}")
-		}
-		switch {
-		case f.LastError == "":
-			set = append(set, "last_error_date", "NULL")
-		case f.LastErrorAt.IsZero():
-			set = append(set, "last_error_date", "{now}")
-		}
-		set = append(set, b.nextOf(&f.Schedule, p)...)
-		r, err := q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_schedule SET "+setClauses(set)+
-			"\nWHERE id IN (SELECT id FROM {s}taskkit_schedule s WHERE id = "+id+" AND version = "+version+" "+b.lockRowSkipping("s")+")"), p.args...)
-		if err != nil {
-			return err
-		}
-		if n, err := r.RowsAffected(); err != nil || n == 0 {
-			return err
-		}
-		last := f.LastTask
-		for i := range tasks {
-			tasks[i].ID = f.Tasks[i].ID
-			err := store.Insert(ctx, q, b.Schema(), tasks[i:i+1], true)
-			d, taken := errors.AsType[*store.DuplicateError](err)
-			switch {
-			case taken && d.Column == "idempotency_key": // the wall time has its task
-				if last == tasks[i].ID {
-					last = d.ID
-				}
-				tasks[i].ID = d.ID
-			case err != nil:
-				return err
-			}
-		}
-		if last != f.LastTask {
-			if _, err := q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_schedule SET last_task_id = $1 WHERE name = $2"), optionalID(last), f.Name); err != nil {
-				return err
-			}
-		}
-		fired = true
-		return nil
-	})
-	if err != nil {
-		return false, fmt.Errorf("fire the schedule %q: %w", f.Name, err)
-	}
-	if fired {
-		copy(f.Tasks, tasks)
-	}
-	return fired, nil
-}
-
 // nextOf are the columns of the next fire, and their values.
 func (b *Base) nextOf(s *store.Schedule, p *scheduleParams) []string {
 	next := b.instant(p.add(optionalTime(s.NextAt)))
@@ -263,8 +222,15 @@ func (b *Base) nextOf(s *store.Schedule, p *scheduleParams) []string {
 		due = "{now}"
 	case s.Paused:
 		due = "NULL"
+	case len(s.Overdue) > 0 || s.Buffered != "":
+		due = "{now}"
 	}
-	return []string{"next_date", next, "next_wall", p.add(optionalText(s.NextWall)), "due_date", due}
+	overdue := any(nil)
+	if len(s.Overdue) > 0 {
+		text, _ := json.Marshal(s.Overdue) //nolint:errchkjson // texts and times between the years 1 and 9999
+		overdue = string(text)
+	}
+	return []string{"next_date", next, "next_wall", p.add(optionalText(s.NextWall)), "overdue", p.add(overdue), "buffered_wall", p.add(optionalText(s.Buffered)), "due_date", due}
 }
 
 // scheduleParams are the parameters of a statement.

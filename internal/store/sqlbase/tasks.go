@@ -169,29 +169,27 @@ func (b *Base) resultColumns(s *entsql.Selector) {
 // selected are the conditions of a filter.
 func (b *Base) selected(f store.Filter) []predicate.QueuedTask {
 	var where []predicate.QueuedTask
+	dead := onlyDead(f)
 	if len(f.IDs) > 0 {
 		where = append(where, queuedtask.IDIn(f.IDs...))
 	}
-	if len(f.Kinds) > 0 {
+	if len(f.Kinds) > 0 && !dead {
 		where = append(where, queuedtask.ExecutionComponentNameIn(f.Kinds...))
 	}
-	if len(f.Statuses) > 0 {
+	if len(f.Statuses) > 0 && !dead {
 		where = append(where, queuedtask.WorkflowStatusIn(f.Statuses...))
 	}
 	if f.Queue != "" {
 		where = append(where, queuedtask.Queue(f.Queue))
-	}
-	if f.Reference != "" {
-		where = append(where, queuedtask.Reference(f.Reference))
-	}
-	if f.UniqueKey != "" {
-		where = append(where, queuedtask.UniqueKey(f.UniqueKey))
 	}
 	if f.Parent != uuid.Nil {
 		where = append(where, queuedtask.ParentID(f.Parent))
 	}
 	if f.Follows != uuid.Nil {
 		where = append(where, queuedtask.FollowsID(f.Follows))
+	}
+	if f.Roots {
+		where = append(where, queuedtask.ParentIDIsNil())
 	}
 	if f.Previews {
 		where = append(where, b.isPreview())
@@ -202,10 +200,37 @@ func (b *Base) selected(f store.Filter) []predicate.QueuedTask {
 	if f.EndedFor > 0 {
 		where = append(where, b.endedFor(Millis(f.EndedFor)))
 	}
+	if dead {
+		return []predicate.QueuedTask{b.byDead(f, where)}
+	}
+	return b.indexed(f, where)
+}
+
+// indexed adds to other conditions the conditions on a reference, a unique key and an owner. The list is read from the index of one
+// of them.
+func (b *Base) indexed(f store.Filter, where []predicate.QueuedTask) []predicate.QueuedTask {
+	key, reference := f.UniqueKey != "", f.Reference != ""
+	byID, byKey := len(f.IDs) > 0, key || reference
+	if byKey && f.Owner != uuid.Nil {
+		where = append(where, queuedtask.OwnerID(f.Owner))
+	}
+	if key && byID {
+		where = append(where, queuedtask.UniqueKey(f.UniqueKey))
+	}
+	if reference && (byID || key) {
+		where = append(where, queuedtask.Reference(f.Reference))
+	}
+	if byKey && !byID {
+		column, value := queuedtask.FieldReference, f.Reference
+		if key {
+			column, value = queuedtask.FieldUniqueKey, f.UniqueKey
+		}
+		return []predicate.QueuedTask{b.byColumn(column, value, f.Before, where)}
+	}
 	if f.Before != uuid.Nil {
 		where = append(where, queuedtask.IDLT(f.Before))
 	}
-	if f.Owner != uuid.Nil {
+	if f.Owner != uuid.Nil && !byKey {
 		where = []predicate.QueuedTask{b.owned(f.Owner, limit(f.Limit), where)}
 	}
 	return where

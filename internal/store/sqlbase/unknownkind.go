@@ -4,11 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlrows"
 )
@@ -34,6 +37,73 @@ func (b *Base) UnknownKinds(ctx context.Context) (found []store.UnknownKind, err
 	return found, nil
 }
 
+// FindUnknownKinds implements [store.Ops]. It reads one entry of the index taskkit_claim for each kind and revision that waits in a
+// queue, and then tasks of those that are unknown.
+func (b *Base) FindUnknownKinds(ctx context.Context) (found []store.UnknownKind, err error) {
+	served := "SELECT DISTINCT u.value AS queue FROM taskkit_task_process p, json_each(p.queues) u"
+	now, index := "{now}", " INDEXED BY taskkit_claim"
+	if b.dialect == dialect.Postgres {
+		served = "SELECT DISTINCT u.queue FROM {s}taskkit_task_process p CROSS JOIN LATERAL pg_catalog.jsonb_array_elements_text(p.queues::jsonb) u(queue)"
+		now, index = "statement_timestamp()", ""
+	}
+	served += " WHERE p.ended_date IS NULL AND NOT p.safe_mode"
+	first := func(column, and string) string {
+		return "(SELECT t." + column + " FROM {s}taskkit_queued_task t" + index + `
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue AND ` + and + `
+    ORDER BY t.` + column + " LIMIT 1)"
+	}
+	const kind, revision, ofKind = "execution_component_name", "codec_revision", "t.execution_component_name = w.execution_component_name"
+	unknown := "SELECT q.queue, q.execution_component_name, q.codec_revision FROM revisions q WHERE q.codec_revision IS NOT NULL AND NOT " + b.knownBy("")
+	_, err = sqlrows.Query(ctx, b.q, b.SQL(`WITH RECURSIVE kinds AS (
+  SELECT w.queue, `+first(kind, "true")+` AS execution_component_name FROM (`+served+`) w
+  WHERE w.queue NOT IN (SELECT name FROM {s}taskkit_queue WHERE paused)
+  UNION ALL
+  SELECT w.queue, `+first(kind, "t.execution_component_name > w.execution_component_name")+` FROM kinds w WHERE w.execution_component_name IS NOT NULL
+), revisions AS (
+  SELECT w.queue, w.execution_component_name, `+first(revision, ofKind)+` AS codec_revision FROM kinds w WHERE w.execution_component_name IS NOT NULL
+  UNION ALL
+  SELECT w.queue, w.execution_component_name, `+first(revision, ofKind+" AND t.codec_revision > w.codec_revision")+` FROM revisions w WHERE w.codec_revision IS NOT NULL
+)
+SELECT q.execution_component_name, q.codec_revision, q.queue, count(*), {now}, {now} FROM {s}taskkit_queued_task q
+WHERE `+b.among("q.id", b.due(unknown, now, "$1"))+`
+  AND q.workflow_status`+AsExpression+` = 'QUEUED' AND q.control = ''
+GROUP BY 1, 2, 3`), []any{int64(store.UnknownRead)}, readUnknown(&found))
+	if err != nil {
+		return nil, fmt.Errorf("look for tasks of unknown kinds: %w", err)
+	}
+	return found, nil
+}
+
+// among is the condition that a column is one of the ids of a query, which are read first.
+func (t Statements) among(column, ids string) string {
+	if t.dialect == dialect.SQLite {
+		return column + " IN (" + ids + ")"
+	}
+	return column + " = ANY (ARRAY(" + ids + "))"
+}
+
+// due is a query of the ids of the tasks that have waited for longest, and were due before a time: as many as a parameter says, of each rank and
+// each row of lanes, a query of queues, kinds and revisions. It reads these entries of the index taskkit_claim.
+func (t Statements) due(lanes, before, limit string) string {
+	ranks := make([]string, 0, len(lifecycle.RankOrders(false)))
+	for _, r := range lifecycle.Ranks(false) {
+		ranks = append(ranks, strconv.Itoa(r.Number))
+	}
+	inLane := " t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = l.queue AND t.execution_component_name = l.execution_component_name AND t.codec_revision = l.codec_revision"
+	if t.dialect == dialect.SQLite {
+		return `SELECT e.value FROM (` + lanes + `) l CROSS JOIN json_each('[` + strings.Join(ranks, ",") + `]') r CROSS JOIN json_each((
+    SELECT json_group_array(t.id) FROM (SELECT t.id FROM taskkit_queued_task t INDEXED BY taskkit_claim
+      WHERE` + inLane + ` AND ` + lifecycle.SQLiteRank("t.") + ` = r.value
+        AND t.not_before <= ` + before + `
+      ORDER BY t.not_before LIMIT ` + limit + ` + 0) t)) e`
+	}
+	return `SELECT d.id FROM (` + lanes + `) l CROSS JOIN (VALUES (` + strings.Join(ranks, "), (") + `)) r(rank) CROSS JOIN LATERAL (
+    SELECT t.id FROM {s}taskkit_queued_task t
+    WHERE` + inLane + ` AND ` + lifecycle.PostgresRank("t.") + ` = r.rank
+      AND t.not_before <= ` + before + `
+      ORDER BY t.not_before, t.id LIMIT (SELECT ` + limit + `::bigint)) d`
+}
+
 // SeeUnknownKinds implements [store.Upkeep]. It reads outside of its transaction, which is
 // not begun when there is nothing to write.
 func (b *Base) SeeUnknownKinds(ctx context.Context) (report []store.UnknownKind, some bool, err error) {
@@ -41,16 +111,9 @@ func (b *Base) SeeUnknownKinds(ctx context.Context) (report []store.UnknownKind,
 	if err != nil {
 		return nil, false, err
 	}
-	var seen []store.UnknownKind
-	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT q.execution_component_name, q.codec_revision, q.queue, q.tasks, {now}, {now} FROM (
-  SELECT execution_component_name, codec_revision, queue, count(*) AS tasks FROM (
-    SELECT execution_component_name, codec_revision, queue FROM {s}taskkit_queued_task
-    WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND control = '' AND not_before <= {now}
-      AND queue NOT IN (SELECT name FROM {s}taskkit_queue WHERE paused) LIMIT $1
-  ) d GROUP BY execution_component_name, codec_revision, queue
-) q WHERE `+b.served()+` AND NOT `+b.knownBy("")), []any{int64(store.UnknownRead)}, readUnknown(&seen))
+	seen, err := b.FindUnknownKinds(ctx)
 	if err != nil {
-		return nil, false, fmt.Errorf("look for tasks of unknown kinds: %w", err)
+		return nil, false, err
 	}
 	if len(before)+len(seen) == 0 {
 		return nil, false, nil
@@ -102,20 +165,22 @@ func (t Statements) served() string {
 func (b *Base) EndUnknownKinds(ctx context.Context, process string, after time.Duration, limit int) (ended []uuid.UUID, err error) {
 	err = b.write(ctx, func(q store.Querier) error {
 		var err error
+		seen := "SELECT k.queue, k.execution_component_name, k.codec_revision FROM {s}taskkit_unknown_kind k WHERE k.first_seen_date < " + b.ago("$2") + " AND k.last_seen_date > " + b.ago("$3")
 		ended, err = sqlrows.IDs(ctx, q, b.SQL(`WITH picked AS MATERIALIZED (
   SELECT q.id FROM {s}taskkit_queued_task q JOIN {s}taskkit_unknown_kind k
     ON k.execution_component_name = q.execution_component_name AND k.codec_revision = q.codec_revision AND k.queue = q.queue
-  WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE' AND q.control = ''
-    AND k.first_seen_date < `)+b.ago("$2")+" AND q.not_before < "+b.ago("$2")+" AND k.last_seen_date > "+b.ago("$3")+`
-    AND `+b.served()+" AND NOT "+b.knownBy("")+" AND NOT "+b.hasOpenChildren()+b.SQL(`
-    AND q.queue NOT IN (SELECT name FROM {s}taskkit_queue WHERE paused)
+  WHERE `+b.among("q.id", b.due(seen, strings.ReplaceAll(b.ago("$2"), "clock_timestamp", "statement_timestamp"), "$5"))+`
+    AND q.workflow_status`+AsExpression+` = 'QUEUED' AND q.control = ''
+    AND k.first_seen_date < `+b.ago("$2")+" AND q.not_before < "+b.ago("$2")+" AND k.last_seen_date > "+b.ago("$3")+`
+    AND `+b.served()+" AND NOT "+b.knownBy("")+" AND NOT "+b.hasOpenChildren()+`
+    AND q.queue`+AsExpression+` NOT IN (SELECT name FROM {s}taskkit_queue WHERE paused)
     AND EXISTS (SELECT 1 FROM {s}taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
-  ORDER BY q.id LIMIT $4 `)+b.lockRowSkipping("q")+b.SQL(`
+  ORDER BY q.id LIMIT $4 `+b.lockRowSkipping("q")+`
 )
 UPDATE {s}taskkit_queued_task SET workflow_status = 'SCHEDULING', fence = fence + 1, scheduled_by_process = $1,
   scheduling_started_date = {now}, `+ResetStart+`, modified_date = {now}
 WHERE id IN (SELECT id FROM picked) AND workflow_status`+AsExpression+` = 'QUEUED' RETURNING id`),
-			process, Millis(after), Millis(store.UnknownGap), int64(limit))
+			process, Millis(after), Millis(store.UnknownGap), int64(limit), int64(store.UnknownRead))
 		if err != nil || len(ended) == 0 {
 			return err
 		}

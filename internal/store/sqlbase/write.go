@@ -27,13 +27,15 @@ func FromMillis(ms int64) time.Duration {
 	return time.Duration(min(ms, longest)) * time.Millisecond
 }
 
-// KindRevisions returns the kinds of a claim with their revisions, each "kind
-// revision". A kind contains no space.
+// KindRevision returns a kind with a revision, "kind revision". A kind contains no space.
+func KindRevision(kind string, revision int) string { return kind + " " + strconv.Itoa(revision) }
+
+// KindRevisions returns the kinds of a claim with their revisions.
 func KindRevisions(c store.Claim) []string {
 	var rs []string
 	for kind, revisions := range c.Kinds {
 		for _, r := range revisions {
-			rs = append(rs, kind+" "+strconv.Itoa(r))
+			rs = append(rs, KindRevision(kind, r))
 		}
 	}
 	return rs

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlbase"
 	"taskkit.dev/internal/store/sqlrows"
@@ -48,7 +50,7 @@ var errGone = errors.New("SQLite has rolled the transaction back after an earlie
 func (s *Store) Begin(ctx context.Context, h store.Lease, _ store.TxTimeouts) (store.Tx, error) {
 	w, err := s.begin(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
+		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, classify.OfRuntime(err))
 	}
 	n, err := sqlrows.Query(context.WithoutCancel(ctx), w, `SELECT 1 FROM taskkit_queued_task
 WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status IN ('SCHEDULING', 'EXECUTING')`,
@@ -58,7 +60,7 @@ WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status IN ('SC
 	}
 	if err != nil {
 		w.rollback()
-		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, err)
+		return nil, fmt.Errorf("begin a batch of task %s: %w", h.ID, classify.OfRuntime(err))
 	}
 	t := &batchTx{store: s, w: w}
 	t.own, t.end = context.WithCancel(context.WithoutCancel(ctx))
@@ -178,6 +180,14 @@ func (t *batchTx) ReleaseSavepoint(ctx context.Context, name string) error {
 	return sqlbase.ReleaseSavepoint(ctx, t, name)
 }
 
+// RenewSavepoint implements [store.Tx].
+func (t *batchTx) RenewSavepoint(ctx context.Context, name string) error {
+	if err := t.ReleaseSavepoint(ctx, name); err != nil {
+		return err
+	}
+	return t.Savepoint(ctx, name)
+}
+
 // Commit implements [store.Tx].
 func (t *batchTx) Commit(ctx context.Context, w store.Write) (store.Applied, error) {
 	t.lockForEnd(ctx)
@@ -190,6 +200,9 @@ func (t *batchTx) Commit(ctx context.Context, w store.Write) (store.Applied, err
 	a, err := t.finish(ctx, w)
 	if err != nil {
 		t.w.rollback()
+		if classify.Classify(ctx, err).Class == lifecycle.Refused {
+			err = classify.OfRuntime(err) // no executor can change what tables a statement finds
+		}
 		return store.Applied{}, fmt.Errorf("write the end of a batch of task %s: %w", w.ID, err)
 	}
 	if !a.OK {

@@ -18,33 +18,56 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// openQueues is the table expression of the queues of a parameter that are not paused, with
-// whether a task that has failed waits in them.
-func openQueues(queues string) string {
-	return `WITH open(queue, tried) AS MATERIALIZED (
-  SELECT u.value, EXISTS (SELECT 1 FROM taskkit_queued_task t INDEXED BY taskkit_claim
+// lanes are the table expressions of the lanes of a claim in which tasks wait, with the first and the last rank in which they do. A
+// lane is a kind and revision of the worker in one of its queues that is not paused; the kinds with their revisions are $2. One probe of the index taskkit_claim
+// shows that a lane has none.
+func lanes(queues string) string {
+	rank := lifecycle.SQLiteRank("t.")
+	probe := func(order string) string {
+		return "(SELECT " + rank + ` FROM taskkit_queued_task t INDEXED BY taskkit_claim
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
-      AND t.queue = u.value AND ` + lifecycle.SQLiteRank("t.") + " >= " + strconv.Itoa(lifecycle.FirstTriedRank) + `)
-  FROM json_each(` + queues + `) u WHERE u.value NOT IN (SELECT name FROM taskkit_queue WHERE paused)
+      AND t.queue = l.queue AND t.execution_component_name = l.kind AND t.codec_revision = l.revision
+    ORDER BY ` + rank + order + ` LIMIT 1)`
+	}
+	return `WITH lane AS MATERIALIZED (
+  SELECT l.queue, l.kind, l.revision, ` + probe("") + ` AS first FROM (
+    SELECT u.value AS queue, substr(k.value, 1, instr(k.value, ' ') - 1) AS kind, CAST(substr(k.value, instr(k.value, ' ') + 1) AS integer) AS revision
+    FROM json_each(` + queues + `) u CROSS JOIN json_each($2) k WHERE u.value NOT IN (SELECT name FROM taskkit_queue WHERE paused)
+  ) l
+), waits AS MATERIALIZED (
+  SELECT l.queue, l.kind, l.revision, l.first, ` + probe(" DESC") + ` AS last FROM lane l WHERE l.first IS NOT NULL
 )
 `
 }
 
-// probed is the condition that a task may wait in a queue u that has the rank r.
-var probed = "(u.tried OR r.value < " + strconv.Itoa(lifecycle.FirstTriedRank) + ")"
+// inLane are the tasks t of a lane w and a rank r. SQLite nests the loops of a CROSS JOIN as they are written.
+var inLane = `
+    WHERE r.value BETWEEN w.first AND w.last AND t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
+      AND t.queue = w.queue AND t.execution_component_name = w.kind AND t.codec_revision = w.revision
+      AND ` + lifecycle.SQLiteRank("t.") + " = r.value"
 
 // claimProbes finds the claimable tasks in the order in which they are taken: for each rank and
-// queue it reads the index taskkit_claim from the oldest task to now, and it ends with the limit.
-// SQLite nests the loops of a CROSS JOIN as they are written, so a rank is read only when those
-// before it were too few. $2 are the kinds with their revisions, $3 the limit, $4 the queues. It
+// lane it reads the index taskkit_claim from the oldest task to now, and it ends with the limit.
+// A rank is read only when those before it were too few. The tasks of several lanes are read into an array for each, to be
+// sorted. $2 are the kinds with their revisions, $3 the limit, $4 the queues. It
 // would compile the statement again for another number where a limit is a parameter by itself.
 func claimProbes(triedFirst bool) string {
 	return `SELECT t.rowid AS at, r.value AS rank
-  FROM json_each('` + rankList(triedFirst) + `') r CROSS JOIN open u CROSS JOIN taskkit_queued_task t INDEXED BY taskkit_claim
-  WHERE ` + probed + `
-    AND t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
-    AND t.queue = u.queue AND ` + lifecycle.SQLiteRank("t.") + ` = r.value AND t.not_before <= {now}
-    AND t.execution_component_name || ' ' || t.codec_revision IN (SELECT value FROM json_each($2))
+  FROM json_each('` + rankList(triedFirst) + `') r CROSS JOIN waits w CROSS JOIN taskkit_queued_task t INDEXED BY taskkit_claim` + inLane + `
+    AND t.not_before <= {now} AND (SELECT count(*) FROM waits) = 1
+  UNION ALL
+  SELECT CAST(e.value AS integer), r.value
+  FROM json_each('` + rankList(triedFirst) + `') r CROSS JOIN json_each((
+    SELECT json_group_array(at) FROM (
+      SELECT e.value ->> 0 AS at FROM waits w CROSS JOIN json_each((
+        SELECT json_group_array(json_array(at, not_before, id)) FROM (
+          SELECT t.rowid AS at, t.not_before, t.id FROM taskkit_queued_task t INDEXED BY taskkit_claim` + inLane + `
+            AND t.not_before <= {now}
+          ORDER BY t.not_before, t.id LIMIT $3 + 0)
+      )) e
+      ORDER BY e.value ->> 1, e.value ->> 2 LIMIT $3 + 0)
+  )) e
+  WHERE (SELECT count(*) FROM waits) > 1
   LIMIT $3 + 0`
 }
 
@@ -52,8 +75,8 @@ func claimProbes(triedFirst bool) string {
 // children to end first, with the same parameters.
 // The condition of the index taskkit_requested is repeated, since SQLite does not
 // conclude it.
-const requestedProbe = `SELECT * FROM (
-  SELECT rowid AS at, 1 AS rank FROM taskkit_queued_task INDEXED BY taskkit_requested
+var requestedProbe = `SELECT * FROM (
+  SELECT rowid AS at, ` + lifecycle.SQLiteRank("") + ` AS rank FROM taskkit_queued_task INDEXED BY taskkit_requested
   WHERE (control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED')) AND control IN ('STOP', 'DELETE')
     AND workflow_status` + sqlbase.AsExpression + ` = 'QUEUED' AND queue` + sqlbase.AsExpression + ` IN (SELECT value FROM json_each($4))
     AND execution_component_name || ' ' || codec_revision IN (SELECT value FROM json_each($2))
@@ -61,16 +84,14 @@ const requestedProbe = `SELECT * FROM (
   ORDER BY control, id LIMIT $3 + 0)`
 
 // nextQuery finds the next task that is due later, and whether a queue is paused. $1 are
-// the queues.
-var nextQuery = openQueues("$1") + `SELECT CAST((julianday(min(due)) - julianday('now')) * 86400000.0 AS integer) + 1,
+// the queues, $2 the kinds with their revisions.
+var nextQuery = lanes("$1") + `SELECT CAST((julianday(min(due)) - julianday('now')) * 86400000.0 AS integer) + 1,
   EXISTS (SELECT 1 FROM taskkit_queue WHERE paused AND name IN (SELECT value FROM json_each($1)))
 FROM (
-  SELECT (SELECT t.not_before FROM taskkit_queued_task t INDEXED BY taskkit_claim
-    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
-      AND t.queue = u.queue AND ` + lifecycle.SQLiteRank("t.") + ` = r.value AND t.not_before > {now}
+  SELECT (SELECT t.not_before FROM taskkit_queued_task t INDEXED BY taskkit_claim` + inLane + `
+      AND t.not_before > {now}
     ORDER BY t.not_before LIMIT 1) AS due
-  FROM json_each('` + rankList(false) + `') r CROSS JOIN open u
-  WHERE ` + probed + `
+  FROM json_each('` + rankList(false) + `') r CROSS JOIN waits w
 )`
 
 // rankList renders the numbers of the ranks in their order.
@@ -103,28 +124,22 @@ WHERE rowid IN (SELECT value FROM json_each($2)) AND workflow_status` + sqlbase.
 // The statements that pick tasks: of a claim, of one that takes tried tasks first, and of those
 // that are to end.
 var (
-	pickNext      = openQueues("$4") + strings.Replace(pickQuery, "{picked}", claimProbes(false), 1)
-	pickTried     = openQueues("$4") + strings.Replace(pickQuery, "{picked}", claimProbes(true), 1)
+	pickNext      = lanes("$4") + strings.Replace(pickQuery, "{picked}", claimProbes(false), 1)
+	pickTried     = lanes("$4") + strings.Replace(pickQuery, "{picked}", claimProbes(true), 1)
 	pickRequested = strings.Replace(pickQuery, "{picked}", requestedProbe, 1)
 )
 
 // waitingQuery finds one task that a claim would find. $1 are the queues, $2 the
 // kinds with their revisions.
-var waitingQuery = openQueues("$1") + `SELECT 1
-FROM json_each('` + rankList(false) + `') r CROSS JOIN open u CROSS JOIN taskkit_queued_task t INDEXED BY taskkit_claim
-WHERE ` + probed + `
-  AND t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
-  AND t.queue = u.queue AND ` + lifecycle.SQLiteRank("t.") + ` = r.value AND t.not_before <= {now}
-  AND t.execution_component_name || ' ' || t.codec_revision IN (SELECT value FROM json_each($2)) LIMIT 1`
+var waitingQuery = lanes("$1") + `SELECT 1
+FROM json_each('` + rankList(false) + `') r CROSS JOIN waits w CROSS JOIN taskkit_queued_task t INDEXED BY taskkit_claim` + inLane + `
+      AND t.not_before <= {now} LIMIT 1`
 
 // waitingOwnersQuery finds whose tasks a claim would find, by their ranks, with the parameters of waitingQuery.
-var waitingOwnersQuery = openQueues("$1") + `SELECT DISTINCT owner_id, rank FROM (
+var waitingOwnersQuery = lanes("$1") + `SELECT DISTINCT owner_id, rank FROM (
   SELECT t.owner_id, r.value AS rank
-  FROM json_each('` + rankList(false) + `') r CROSS JOIN open u CROSS JOIN taskkit_queued_task t INDEXED BY taskkit_claim
-  WHERE ` + probed + `
-    AND t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE'
-    AND t.queue = u.queue AND ` + lifecycle.SQLiteRank("t.") + ` = r.value AND t.not_before <= {now}
-    AND t.execution_component_name || ' ' || t.codec_revision IN (SELECT value FROM json_each($2)) LIMIT ` + strconv.Itoa(store.WaitingMax) + `
+  FROM json_each('` + rankList(false) + `') r CROSS JOIN waits w CROSS JOIN taskkit_queued_task t INDEXED BY taskkit_claim` + inLane + `
+      AND t.not_before <= {now} LIMIT ` + strconv.Itoa(store.WaitingMax) + `
 )`
 
 // WaitingOwners implements [store.Workers]. It reads so many tasks of all ranks and queues together.
@@ -155,7 +170,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 	}
 	if len(found.Tasks) < c.Limit && !c.Requested {
 		// Without an answer, none: the tasks are ours already.
-		if next, paused, err := s.next(ctx, queues); err == nil {
+		if next, paused, err := s.next(ctx, queues, kinds); err == nil {
 			found.Next, found.Paused = next, paused
 		}
 	}
@@ -200,11 +215,11 @@ func (s *Store) claim(ctx context.Context, q store.Querier, c store.Claim, queue
 	return tasks, nil
 }
 
-// next returns how long it is until the next task of these queues is due, and whether one of
-// them is paused.
-func (s *Store) next(ctx context.Context, queues string) (wait time.Duration, paused bool, err error) {
+// next returns how long it is until the next task of these queues and kinds is due, and whether one of
+// the queues is paused.
+func (s *Store) next(ctx context.Context, queues, kinds string) (wait time.Duration, paused bool, err error) {
 	wait = time.Duration(-1)
-	_, err = sqlrows.Query(ctx, &s.reads, s.Fixed(nextQuery), []any{queues}, func(rows *sql.Rows) error {
+	_, err = sqlrows.Query(ctx, &s.reads, s.Fixed(nextQuery), []any{queues, kinds}, func(rows *sql.Rows) error {
 		var ms sql.NullInt64
 		if err := rows.Scan(&ms, &paused); err != nil || !ms.Valid {
 			return err

@@ -40,10 +40,47 @@ func TestSQLitePlans(t *testing.T) {
 		_, err := o.KindRates(t.Context(), "demo", 10)
 		return err
 	})
+	matching := recordedQuery(t, func(o store.Client) error {
+		_, err := o.Matching(t.Context(), "00ff", 5)
+		return err
+	})
+	listedBy := func(f store.Filter) string {
+		return recordedQuery(t, func(o store.Client) error {
+			_, err := o.Tasks(t.Context(), f)
+			return err
+		})
+	}
+	failed := []lifecycle.Status{lifecycle.Error, lifecycle.Failure}
+	groups := recordedQuery(t, func(o store.Client) error {
+		_, err := o.DeadGroups(t.Context(), store.Filter{Kinds: []string{"demo"}, Queue: "default", Code: "gone", EndedFor: time.Hour})
+		return err
+	})
+	kinds := recordedUpkeep(t, func(b *sqlbase.Base) error {
+		_, err := b.EndedKinds(t.Context())
+		return err
+	})
+	ended := recordedUpkeep(t, func(b *sqlbase.Base) error {
+		_, err := b.RemoveEnded(t.Context(), store.EndedTasks{Kind: "demo", After: store.EndedCursor{Ended: time.Now()}})
+		return err
+	})
+	unknown := recordedUpkeep(t, func(b *sqlbase.Base) error {
+		_, err := b.FindUnknownKinds(t.Context())
+		return err
+	})
 	for name, c := range map[string]struct{ query, index string }{
-		"claim": {pickNext, "taskkit_claim (queue=? AND <expr>=? AND not_before<?)"},
-		"next":  {nextQuery, "taskkit_claim (queue=? AND <expr>=? AND not_before>?)"},
-		"apply": {s.statements(applyPlan{to: lifecycle.Completed, checkpoint: true, at: true}).free, "sqlite_autoindex_taskkit_queued_task_1 (id=?)"},
+		"unknown kinds":          {unknown, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision=? AND <expr>=? AND not_before<?)"},
+		"kinds of ended tasks":   {kinds, "taskkit_ended (execution_component_name>?)"},
+		"ended tasks of a kind":  {ended, "taskkit_ended (execution_component_name=? AND workflow_stopped_date>? AND workflow_stopped_date<?)"},
+		"end of an id":           {matching, "SCAN taskkit_queued_task USING COVERING INDEX sqlite_autoindex_taskkit_queued_task_1"},
+		"tasks of a reference":   {listedBy(store.Filter{Reference: "r", Owner: uuid.Max, Before: uuid.Max}), "taskkit_listed_reference (<expr>=? AND id<?)"},
+		"tasks of a key":         {listedBy(store.Filter{UniqueKey: "k", Reference: "r", Kinds: []string{"demo"}}), "taskkit_listed_key (<expr>=?)"},
+		"dead letters":           {listedBy(store.Filter{Statuses: failed}), "taskkit_dead (<expr>=?)"},
+		"keys of dead letters":   {listedBy(store.Filter{Statuses: failed}), "taskkit_dead (<expr>>?)"},
+		"selected dead letters":  {listedBy(store.Filter{Statuses: failed[:1], Kinds: []string{"demo"}, Queue: "default", Code: "gone", EndedFor: time.Hour, Before: uuid.Max}), "taskkit_dead (<expr>=? AND id<?)"},
+		"groups of dead letters": {groups, "taskkit_dead (<expr>=?)"},
+		"claim":                  {pickNext, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision=? AND <expr>=? AND not_before<?)"},
+		"next":                   {nextQuery, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision=? AND <expr>=? AND not_before>?)"},
+		"apply":                  {s.statements(applyPlan{to: lifecycle.Completed, checkpoint: true, at: true}).free, "sqlite_autoindex_taskkit_queued_task_1 (id=?)"},
 		"lost": {`SELECT q.id FROM taskkit_queued_task q WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
 			SELECT 1 FROM taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)`, "taskkit_in_flight"},
 		"claim of those that are to end": {s.SQL(requestedProbe), "taskkit_requested (control=?)"},
@@ -75,7 +112,9 @@ func TestSQLitePlans(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		plan := strings.Join(steps, "\n")
-		if !strings.Contains(plan, c.index) || strings.Contains(plan, "SCAN taskkit_queued_task\n") || strings.Contains(plan, "TEMP B-TREE FOR ORDER BY") {
+		// A claim sorts what it takes of several lanes, which is not more than its limit of each.
+		sorts := name == "claim" || strings.Contains(name, "dead letters")
+		if !strings.Contains(plan, c.index) || strings.Contains(plan, "SCAN taskkit_queued_task\n") || strings.Contains(plan, "TEMP B-TREE FOR ORDER BY") && !sorts {
 			t.Errorf("%s: want %s in the plan:\n%s", name, c.index, plan)
 		}
 	}
@@ -86,6 +125,16 @@ func recordedQuery(t *testing.T, call func(store.Client) error) string {
 	t.Helper()
 	var r recorder
 	if err := call(sqlbase.NewClient(&r, "", dialect.SQLite)); !errors.Is(err, errRecorded) {
+		t.Fatal(err)
+	}
+	return r.query
+}
+
+// recordedUpkeep is the query of a call of a worker.
+func recordedUpkeep(t *testing.T, call func(*sqlbase.Base) error) string {
+	t.Helper()
+	var r recorder
+	if err := call(sqlbase.New(&r, "", dialect.SQLite, nil)); !errors.Is(err, errRecorded) {
 		t.Fatal(err)
 	}
 	return r.query

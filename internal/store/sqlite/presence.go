@@ -106,7 +106,7 @@ func (s *Store) takePresence(ctx context.Context, conn *sql.Conn, process string
 		return nil, err
 	}
 	if database == "" {
-		return nil, fmt.Errorf("%w: the database is in memory", store.ErrNoPresence)
+		return nil, store.ErrInMemory
 	}
 	s.removeLeftLocks(ctx, database)
 	p := &presence{store: s, process: process}

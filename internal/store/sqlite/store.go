@@ -40,6 +40,10 @@ func New(db *sql.DB, busy time.Duration) *Store {
 	return s
 }
 
+// journalLimit bounds the file of the WAL. A long read transaction lets it grow; after that the next writer that begins the WAL anew
+// truncates the file to this. Without it the file would stay as large as it once was.
+const journalLimit = "PRAGMA journal_size_limit = 16777216"
+
 // writing is a write transaction, and the turn to write.
 type writing struct {
 	*writeConn
@@ -92,10 +96,12 @@ func (s *Store) begin(ctx context.Context) (*writing, error) {
 			return nil, fmt.Errorf("a connection to write on: %w", err)
 		}
 		s.conn = &writeConn{conn: conn, stmts: make(map[string]*sql.Stmt)}
-		if _, err := conn.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
-			s.drop()
-			s.releaseWriter()
-			return nil, fmt.Errorf("set up a connection to write on: %w", err)
+		for _, pragma := range []string{"PRAGMA busy_timeout = 0", journalLimit} {
+			if _, err := conn.ExecContext(ctx, pragma); err != nil {
+				s.drop()
+				s.releaseWriter()
+				return nil, fmt.Errorf("set up a connection to write on: %w", err)
+			}
 		}
 	}
 	w := &writing{writeConn: s.conn, store: s}
@@ -232,7 +238,7 @@ func (s *Store) Watch(ctx context.Context, process string, w store.Watcher) erro
 		return err
 	}
 	files, checked := s.lockFiles(ctx), time.Now()
-	waited := s.db.Stats().WaitCount
+	pool := jam{waits: s.db.Stats().WaitCount}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
@@ -244,11 +250,9 @@ func (s *Store) Watch(ctx context.Context, process string, w store.Watcher) erro
 		// Each store keeps a connection to write on and this one. When several stores
 		// share the pool these may be all there are, and whoever waits for another
 		// would wait for ever.
-		pool := s.db.Stats()
-		if pool.WaitCount > waited && s.exhausted() {
-			return errExhausted(pool.MaxOpenConnections)
+		if stats := s.db.Stats(); pool.seen(stats, time.Now()) {
+			return errExhausted(stats.MaxOpenConnections)
 		}
-		waited = pool.WaitCount
 		if p != nil && time.Since(checked) > checkLockEvery {
 			checked = time.Now()
 			if err := p.check(); err != nil {

@@ -282,6 +282,16 @@ func (t *Tx) ReleaseSavepoint(ctx context.Context, name string) error {
 	return nil
 }
 
+// RenewSavepoint implements [store.Tx], as ReleaseSavepoint does.
+func (t *Tx) RenewSavepoint(ctx context.Context, name string) error {
+	if err := t.check(""); err != nil {
+		return err
+	}
+	err := t.Tx.RenewSavepoint(ctx, name)
+	t.Record("", err)
+	return err
+}
+
 // CloseSavepoint leaves a savepoint that could not be released: what failed in it
 // counts for the level below.
 func (t *Tx) CloseSavepoint() {

@@ -142,7 +142,12 @@ func assertions(types []*model.Type) string {
 		if t.Form != model.Struct || !t.Named {
 			continue
 		}
-		fmt.Fprintf(&b, "\t«%s/taskkind|taskkind».RunGoGenerate_typeHasChanged[%s](struct {\n", model.RuntimePath, t.Source)
+		fmt.Fprintf(&b, "\t«%s/taskkind|taskkind».RunGoGenerate_typeHasChanged[%s](", model.RuntimePath, t.Source)
+		if len(t.Declared) == 0 {
+			b.WriteString("struct{}{})\n")
+			continue
+		}
+		b.WriteString("struct {\n")
 		for _, f := range t.Declared {
 			name := f.Name
 			if f.Embedded {

@@ -2,6 +2,7 @@ package emit
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"taskkit.dev/internal/taskgen/model"
@@ -103,6 +104,18 @@ func addressOf(x string) string {
 	return "&" + x
 }
 
+// anonymous finds a struct with fields and without a name, which gofmt writes in several lines.
+var anonymous = regexp.MustCompile(`\bstruct\{[^}]`)
+
+// parameter returns the type of the last parameter of a function. After several lines the
+// parenthesis stands on its own.
+func parameter(source string) string {
+	if anonymous.MatchString(source) {
+		return source + ",\n"
+	}
+	return source
+}
+
 // convert returns x as the basic type to, when it is of another.
 func convert(x, from, to string) string {
 	if from == to {
@@ -200,7 +213,7 @@ func (p *printer) writer(t *model.Type) string {
 	if method, ok := onlyCall(stmt, "e.", "(v)\n"); ok && exactly(t) {
 		return "(*" + jsonPkg + ".Encoder)." + method
 	}
-	return fmt.Sprintf("func(e *%s.Encoder, v %s) { %s }", jsonPkg, t.Source, strings.TrimSuffix(stmt, "\n"))
+	return fmt.Sprintf("func(e *%s.Encoder, v %s) { %s }", jsonPkg, parameter(t.Source), strings.TrimSuffix(stmt, "\n"))
 }
 
 // writerPtr returns a function that writes a value by its address.
@@ -208,7 +221,7 @@ func (p *printer) writerPtr(t *model.Type) string {
 	if t.Form == model.Struct {
 		return p.names[t.Source].write
 	}
-	return fmt.Sprintf("func(e *%s.Encoder, v *%s) { %s }", jsonPkg, t.Source, strings.TrimSuffix(p.writeValue(t, "*v", "e"), "\n"))
+	return fmt.Sprintf("func(e *%s.Encoder, v *%s) { %s }", jsonPkg, parameter(t.Source), strings.TrimSuffix(p.writeValue(t, "*v", "e"), "\n"))
 }
 
 // onlyCall returns the name of the method if a statement is nothing but its call.
@@ -237,7 +250,7 @@ func (p *printer) write(t *model.Type) {
 		}
 	}
 	p.exported(own.write, "writes v as JSON.")
-	p.f("func %s(e *%s.Encoder, v %s) {\n", own.write, jsonPkg, param)
+	p.f("func %s(e *%s.Encoder, v %s) {\n", own.write, jsonPkg, parameter(param))
 	defer p.f("}\n\n")
 	if t.Recursive {
 		p.f("if e.Failed() {\nreturn // too deep, perhaps a circle\n}\n")

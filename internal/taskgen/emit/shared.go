@@ -45,9 +45,10 @@ func share(executors []*model.Executor, genPath string) sharing {
 	s := sharing{byType: map[string]*sharedPackage{}}
 	for _, declaring := range sortedKeys(byDeclaring) {
 		base := model.Marked.FindStringSubmatch(declaring)[2]
-		p := &sharedPackage{declares: base, name: base + "json", types: byDeclaring[declaring], titles: map[string]string{}}
+		lower := strings.ToLower(base) // Go refuses two paths that differ only in case
+		p := &sharedPackage{declares: base, name: lower + "json", types: byDeclaring[declaring], titles: map[string]string{}}
 		for n := 2; taken[p.name]; n++ {
-			p.name = fmt.Sprintf("%sjson%d", base, n)
+			p.name = fmt.Sprintf("%sjson%d", lower, n)
 		}
 		taken[p.name] = true
 		p.path = genPath + "/" + p.name

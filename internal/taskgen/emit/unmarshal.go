@@ -99,6 +99,9 @@ func (p *printer) reader(t *model.Type) string {
 		return fmt.Sprintf("func(d *%s.Decoder) %s { return %s }", jsonPkg, t.Source, expr)
 	default:
 		stmt := strings.TrimSuffix(p.readValue(t, "v"), "\n")
+		if param := parameter(t.Source); param != t.Source {
+			return fmt.Sprintf("func(d *%s.Decoder) (v %s) {\n%s\nreturn v\n}", jsonPkg, param, stmt)
+		}
 		return fmt.Sprintf("func(d *%s.Decoder) (v %s) { %s; return v }", jsonPkg, t.Source, stmt)
 	}
 }
@@ -114,7 +117,7 @@ func (p *printer) readerPtr(t *model.Type) string {
 		return own.read
 	}
 	stmt := strings.TrimSuffix(p.readValue(t, "*v"), "\n")
-	return fmt.Sprintf("func(d *%s.Decoder, v *%s) { %s }", jsonPkg, t.Source, stmt)
+	return fmt.Sprintf("func(d *%s.Decoder, v *%s) { %s }", jsonPkg, parameter(t.Source), stmt)
 }
 
 // read writes the function that reads a type.
@@ -126,7 +129,7 @@ func (p *printer) read(t *model.Type) {
 		return
 	}
 	p.exported(own.read, "reads JSON into v, which is zero.")
-	p.f("func %s(d *%s.Decoder, v *%s) {\n", own.read, jsonPkg, t.Source)
+	p.f("func %s(d *%s.Decoder, v *%s) {\n", own.read, jsonPkg, parameter(t.Source))
 	defer p.f("}\n\n")
 	if t.Form == model.Struct {
 		p.readStruct(t)

@@ -38,6 +38,7 @@ type checker struct {
 	exported map[string]*packages.Package
 	view     map[string]*types.Package // what export data was read, by path
 	asked    map[string]bool           // function bodies of the others do not matter
+	broken   broken
 }
 
 // check adds Syntax, Types, TypesInfo.Defs and Errors to packages that were listed by
@@ -46,6 +47,7 @@ func check(ctx context.Context, dir string, fset *token.FileSet, pkgs []*package
 	c := &checker{
 		fset: fset, source: map[string]bool{}, exported: map[string]*packages.Package{},
 		view: map[string]*types.Package{}, asked: map[string]bool{},
+		broken: broken{ctx: ctx, dir: dir, known: map[string]packages.Error{}},
 	}
 	for _, p := range pkgs {
 		c.asked[p.ID] = true
@@ -76,7 +78,7 @@ func check(ctx context.Context, dir string, fset *token.FileSet, pkgs []*package
 		slices.Sort(needed)
 		compiled, err := packages.Load(&packages.Config{Mode: exportMode, Context: ctx, Dir: dir}, needed...)
 		if err != nil {
-			return fmt.Errorf("load what the executors import: %w", err)
+			return fmt.Errorf("compile what the executors import: %w", goError(err))
 		}
 		for _, p := range compiled {
 			c.exported[p.PkgPath] = p
@@ -144,7 +146,7 @@ func (c *checker) imported(by *packages.Package, path string) (*types.Package, e
 	}
 	compiled := c.exported[p.PkgPath]
 	if compiled == nil || compiled.ExportFile == "" {
-		return nil, fmt.Errorf("it does not compile: go build %s says why", p.PkgPath)
+		return nil, c.broken.find(p.PkgPath)
 	}
 	file, err := os.Open(compiled.ExportFile)
 	if err != nil {
@@ -171,6 +173,8 @@ func (c *checker) report(p *packages.Package, err error) {
 		for _, e := range list {
 			p.Errors = append(p.Errors, packages.Error{Pos: e.Pos.String(), Msg: e.Msg, Kind: packages.ParseError})
 		}
+	case errors.As(err, &typed) && c.broken.cause(typed) != nil:
+		p.Errors = append(p.Errors, *c.broken.cause(typed))
 	case errors.As(err, &typed):
 		p.Errors = append(p.Errors, packages.Error{Pos: c.fset.Position(typed.Pos).String(), Msg: typed.Msg, Kind: packages.TypeError})
 	case errors.As(err, &path):

@@ -63,6 +63,7 @@ func directiveOf(doc *ast.CommentGroup) (d *directive, problems []problem) {
 	if doc == nil {
 		return nil, nil
 	}
+	problems = almostDirectives(doc)
 	var exceptions []allowed
 	for _, c := range doc.List {
 		rest, ok := strings.CutPrefix(c.Text, model.Prefix)
@@ -79,11 +80,7 @@ func directiveOf(doc *ast.CommentGroup) (d *directive, problems []problem) {
 			}
 			exceptions = append(exceptions, a)
 		case verb != "executor":
-			problems = append(problems, problem{
-				c.Pos(), fmt.Sprintf("unknown directive %s%s", model.Prefix, verb),
-				"there are " + model.Prefix + "executor, " + model.Prefix + "allow for an exception to the rules of evolution, and " +
-					model.Prefix + "open for a type whose constants are not all its values",
-			})
+			problems = append(problems, problem{c.Pos(), fmt.Sprintf("unknown directive %s%s", model.Prefix, verb), verbRemedy(verb)})
 		case d != nil:
 			problems = append(problems, problem{
 				c.Pos(), "a second " + model.Prefix + "executor directive",
@@ -128,14 +125,13 @@ func options(c *ast.Comment) (all []option) {
 
 var wordRule = regexp.MustCompile(`\S+`)
 
-// optionsRemedy lists the options of a directive.
-const optionsRemedy = "the options are batch=N, max=N, queue=NAME, targets=FIELD, poison=skip, defer=DURATION,DURATION, stopafter=LIMIT, touches=TABLE,TABLE, preview, ledger, children, alias=NAME, reserved=NAME and retired"
-
 // parse reads NAME followed by options.
 func (d *directive) parse(words []option) (problems []problem) {
 	refuse := func(pos token.Pos, remedy, format string, args ...any) {
 		problems = append(problems, problem{pos, fmt.Sprintf(format, args...), remedy})
 	}
+	words, wrong := spaced(words)
+	problems = append(problems, wrong...)
 	if len(words) == 0 || strings.Contains(words[0].word, "=") {
 		refuse(d.pos, "write "+model.Prefix+"executor NAME", "the directive has no name of a kind")
 	} else {
@@ -231,7 +227,7 @@ func (d *directive) parse(words []option) (problems []problem) {
 				refuse(o.pos, "write "+key+" without a value", "option %q takes no value", o.word)
 			}
 		default:
-			refuse(o.pos, optionsRemedy, "unknown option %q", o.word)
+			refuse(o.pos, optionRemedy(key), "unknown option %q", o.word)
 		}
 	}
 	if d.max > 0 && d.batch > d.max {
@@ -241,14 +237,21 @@ func (d *directive) parse(words []option) (problems []problem) {
 }
 
 // misplacedDirectives returns a problem for every directive that is not in one of
-// the doc comments seen.
-func misplacedDirectives(f *ast.File, seen map[*ast.CommentGroup]bool) (problems []problem) {
+// the doc comments seen. Groups are the doc comments of several types.
+func misplacedDirectives(f *ast.File, seen, groups map[*ast.CommentGroup]bool) (problems []problem) {
 	for _, group := range f.Comments {
 		if seen[group] {
 			continue
 		}
 		for _, c := range group.List {
-			if strings.HasPrefix(c.Text, model.Prefix) {
+			switch {
+			case !strings.HasPrefix(c.Text, model.Prefix):
+			case groups[group]:
+				problems = append(problems, problem{
+					c.Pos(), "the directive is above a group of types, and it is for one",
+					"put it between the parentheses, directly above the executor's type",
+				})
+			default:
 				problems = append(problems, problem{
 					c.Pos(), "the directive is not in the doc comment of a type",
 					"put it into the doc comment of the executor's type, with no empty line between",
@@ -257,4 +260,19 @@ func misplacedDirectives(f *ast.File, seen map[*ast.CommentGroup]bool) (problems
 		}
 	}
 	return problems
+}
+
+// directiveBefore reports whether there is a directive between a declaration and the one before it.
+func directiveBefore(f *ast.File, decl *ast.GenDecl) bool {
+	from := f.Name.End()
+	for _, d := range f.Decls {
+		if d.End() <= decl.Pos() {
+			from = max(from, d.End())
+		}
+	}
+	return slices.ContainsFunc(f.Comments, func(group *ast.CommentGroup) bool {
+		return group.Pos() >= from && group.End() <= decl.Pos() && slices.ContainsFunc(group.List, func(c *ast.Comment) bool {
+			return strings.HasPrefix(c.Text, model.Prefix)
+		})
+	})
 }

@@ -82,6 +82,18 @@ func (r *resolver) ours(pos token.Pos) bool {
 	return ours
 }
 
+// changeable reports whether a position is in the module that taskgen runs in, or in another of
+// the workspace.
+func (r *resolver) changeable(pos token.Pos) bool {
+	file := r.fset.PositionFor(pos, false).Filename
+	for _, module := range r.workspace {
+		if _, own := module.own(file); own {
+			return true
+		}
+	}
+	return r.ours(pos)
+}
+
 // own returns the name that a file has on this machine, if it belongs to the
 // module that taskgen runs in.
 func (d *docs) own(file string) (string, bool) {

@@ -68,6 +68,10 @@ func (r *resolver) promote(s *types.Struct, p location, around member, open []ty
 		}
 		name, _, _ := strings.Cut(reflect.StructTag(tag).Get("json"), ",")
 		inner, pointer := embedded(v)
+		if inner != nil && !r.tag(tag, v.Pos(), m.at) {
+			ok = false
+			continue
+		}
 		if inner == nil || name != "" {
 			if name != "-" && jsonName.MatchString(name) && v.Exported() {
 				m.name = name

@@ -29,6 +29,9 @@ func (r *resolver) structure(got *model.Type, t types.Type, s *types.Struct, p l
 			}
 			got.Named = got.Named && r.writable(v.Type()) // what cannot be written down cannot be asserted
 		}
+		if _, problem := tagKeys(s.Tag(i)); problem != "" {
+			got.Named = false // go vet would find it in the assertion
+		}
 		if !v.Exported() {
 			got.Named = false // another package cannot declare a field of that name
 		}
@@ -39,7 +42,11 @@ func (r *resolver) structure(got *model.Type, t types.Type, s *types.Struct, p l
 	byFold := map[string]string{}
 	foreign := false
 	for _, m := range members {
-		if problem := untagged(m); problem != "" && !r.ours(m.v.Pos()) {
+		if !r.tag(m.tag, m.v.Pos(), m.at) {
+			ok = false
+			continue
+		}
+		if problem := untagged(m); problem != "" && !r.changeable(m.v.Pos()) {
 			if ok = false; !foreign { // one suffices: the type cannot be used as it is
 				foreign = true
 				r.refuse(m.at, "store a struct of your own with the fields that you need, or a type of your own with MarshalJSON and UnmarshalJSON",

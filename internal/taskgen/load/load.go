@@ -1,13 +1,16 @@
 package load
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,9 +32,29 @@ func Packages(ctx context.Context, dir string, patterns []string) ([]*packages.P
 		err = check(ctx, dir, fset, pkgs)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("load %s: %w", strings.Join(patterns, " "), err)
+		return nil, nil, fmt.Errorf("list %s: %w", strings.Join(patterns, " "), goError(err))
 	}
 	return append(pkgs, excluded(dir, patterns, pkgs)...), fset, nil
+}
+
+// goOutput finds what the go command wrote in an error of [packages.Load].
+var goOutput = regexp.MustCompile(`(?s)^err: (.*?): stderr: (.*)$`)
+
+// goLines is how much of what the go command wrote is shown.
+const goLines = 8
+
+// goError returns an error with what the go command wrote, without the rest of the text that
+// [packages.Load] makes.
+func goError(err error) error {
+	m := goOutput.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err
+	}
+	lines := strings.Split(cmp.Or(strings.TrimSpace(m[2]), strings.TrimSpace(m[1])), "\n")
+	if n := len(lines) - goLines; n > 0 {
+		lines = append(lines[:goLines], fmt.Sprintf("\t(and %d lines more: go list shows them)", n))
+	}
+	return errors.New(strings.Join(lines, "\n"))
 }
 
 // ImportPath returns the import path that a directory has or would have, and the
@@ -65,18 +88,20 @@ type candidate struct {
 	pkg       *packages.Package
 	name      *types.TypeName
 	directive *directive // nil when the type has only the method
+	told      bool       // that what may be its directive is none, or is at a wrong place
 }
 
 // candidates returns the types of a package that have a directive, or are
 // exported with an Execute method of their own like an executor's.
 func (r *resolver) candidates(pkg *packages.Package) (found []candidate) {
 	for _, file := range pkg.Syntax {
-		seen := map[*ast.CommentGroup]bool{}
+		seen, groups := map[*ast.CommentGroup]bool{}, map[*ast.CommentGroup]bool{}
 		for _, decl := range file.Decls {
 			gen, ok := decl.(*ast.GenDecl)
 			if !ok || gen.Tok != token.TYPE {
 				continue
 			}
+			groups[gen.Doc] = gen.Lparen.IsValid()
 			for _, s := range gen.Specs {
 				spec, ok := s.(*ast.TypeSpec)
 				if !ok {
@@ -91,11 +116,12 @@ func (r *resolver) candidates(pkg *packages.Package) (found []candidate) {
 				r.report(problems...)
 				name, ok := pkg.TypesInfo.Defs[spec.Name].(*types.TypeName)
 				if ok && (d != nil || name.Exported() && ownsExecute(name)) {
-					found = append(found, candidate{pkg: pkg, name: name, directive: d})
+					told := len(problems) > 0 || directiveBefore(file, gen)
+					found = append(found, candidate{pkg: pkg, name: name, directive: d, told: told})
 				}
 			}
 		}
-		r.report(misplacedDirectives(file, seen)...)
+		r.report(misplacedDirectives(file, seen, groups)...)
 	}
 	return found
 }
@@ -144,6 +170,17 @@ func (r *resolver) leftOutFile(name string, found []*model.Executor, is, remedy 
 			Remedy:  remedy,
 		})
 	}
+}
+
+// Written returns the path of a package within another path that has to do with executors, so
+// that taskgen did not write it, or "".
+func Written(pkgs []*packages.Package, within string) string {
+	for _, p := range pkgs {
+		if model.Within(p.PkgPath, within) && concerns(p) {
+			return p.PkgPath
+		}
+	}
+	return ""
 }
 
 // concerns reports whether a package has to do with executors, so that its

@@ -19,16 +19,24 @@ type resolver struct {
 	genPath     string // import path of the generated code
 	types       map[string]*model.Type
 	open        map[string]*model.Type    // types being resolved, to find recursion
+	kinds       []typedKind               // of the executors without a mistake
 	values      []value                   // of maps, checked later by mapValues
 	constants   map[string]*types.Package // by directory; see enum
 	reached     map[string]string         // by import path; see reaches
 	docs        docs
+	workspace   map[string]docs // of the modules of it that are loaded, by their paths
 	diagnostics []model.Diagnostic
 }
 
 // Resolve returns the executors in packages, and all that is wrong with them.
 func Resolve(pkgs []*packages.Package, fset *token.FileSet, dir, genPath string) ([]*model.Executor, []model.Diagnostic) {
 	r := &resolver{fset: fset, dir: dir, genPath: genPath, types: map[string]*model.Type{}, open: map[string]*model.Type{}, constants: map[string]*types.Package{}, reached: map[string]string{}, docs: newDocs(dir)}
+	r.workspace = map[string]docs{}
+	packages.Visit(pkgs, nil, func(p *packages.Package) {
+		if m := p.Module; m != nil && m.Main && m.Dir != "" && r.workspace[m.Path].root == "" {
+			r.workspace[m.Path] = newDocs(m.Dir)
+		}
+	})
 	var found []*model.Executor
 	for _, pkg := range pkgs {
 		if model.Within(pkg.PkgPath, genPath) {
@@ -54,6 +62,7 @@ func Resolve(pkgs []*packages.Package, fset *token.FileSet, dir, genPath string)
 		}
 		found = append(found, here...)
 	}
+	r.kindFields()
 	if len(r.diagnostics) == 0 { // or kinds that could not be read would seem to be left out
 		r.leftOut(pkgs, found)
 	}
@@ -102,7 +111,10 @@ func ownsExecute(name *types.TypeName) bool {
 func (r *resolver) executor(c candidate) *model.Executor {
 	before := len(r.diagnostics)
 	pos := c.name.Pos()
-	if c.directive == nil {
+	switch {
+	case c.directive == nil && c.told: // that may be its directive
+		return nil
+	case c.directive == nil:
 		r.report(problem{
 			pos, fmt.Sprintf("%s has an Execute method but no %sexecutor directive", c.name.Name(), model.Prefix),
 			"add " + model.Prefix + "executor NAME to its doc comment",
@@ -149,6 +161,7 @@ func (r *resolver) executor(c candidate) *model.Executor {
 	}
 	r.findsTargets(x, named, batch)
 	r.children(x, named, batch, c.directive)
+	kind := typedKind{x.Kind, named, batch.At(0), batch.At(1), noResult}
 	if report := method(named, "Report"); report != nil {
 		sig := report.Signature()
 		got, ok := batchOf(sig)
@@ -159,7 +172,11 @@ func (r *resolver) executor(c candidate) *model.Executor {
 				"change it to func(context.Context, *taskkit.Batch[Spec, State]) (Result, error) with the types of Execute",
 			})
 		default:
-			x.Result = r.typ(sig.Results().At(0).Type(), location{pos: report.Pos(), path: "Result"})
+			at := location{pos: report.Pos(), path: "Result"}
+			kind.result = sig.Results().At(0).Type()
+			if result := kind.result; r.noCircle(result, at) {
+				x.Result = r.storable(r.typ(result, at), result, at)
+			}
 		}
 	}
 	if abort := method(named, "Abort"); abort != nil {
@@ -175,6 +192,7 @@ func (r *resolver) executor(c candidate) *model.Executor {
 	if len(r.diagnostics) > before {
 		return nil
 	}
+	r.kinds = append(r.kinds, kind)
 	return x
 }
 
@@ -209,16 +227,43 @@ func (r *resolver) root(t types.Type, pos token.Pos, what string) *model.Type {
 	if named, ok := types.Unalias(t).(*types.Named); ok && r.local(named, pos) {
 		at.pos = named.Obj().Pos()
 	}
+	if !r.noCircle(t, at) {
+		return nil
+	}
 	got := r.typ(t, at)
+	if got != nil && got.Form == model.Pointer && got.Elem != nil && got.Elem.Form == model.Struct {
+		r.refuse(at, "remove the pointer", "%s is a pointer, and not a struct", plain(t))
+		return nil
+	}
 	if got != nil && got.Form != model.Struct {
 		r.refuse(at, "wrap it in a struct with one field", "%s is not a struct", plain(t))
 		return nil
 	}
-	if got != nil && !fits(got) {
+	return r.storable(got, t, at)
+}
+
+// storable returns a root, or nil after it has refused one of which no value, or none with all
+// its parts, can be stored.
+func (r *resolver) storable(got *model.Type, t types.Type, at location) *model.Type {
+	switch {
+	case got == nil:
+		return nil
+	case !fits(got):
 		r.refuse(at, "use slices, or shorter arrays", "%s takes more than %d MiB as JSON, the most that is stored", plain(t), maxStored>>20)
 		return nil
+	case depth(got, map[string]int{}) > maxDepth:
+		r.refuse(at, "store less deep structs and lists", "%s has more than %d levels of structs, lists and maps, the most that are stored", plain(t), maxDepth)
+		return nil
+	default:
+		return got
 	}
-	return got
+}
+
+// noCircle refuses a root in which a type contains itself through a generic alias.
+func (r *resolver) noCircle(t types.Type, at location) bool {
+	alias := aliasCircle(t)
+	return alias == nil || r.refuse(at, "write the type itself in place of the alias",
+		"a type in it contains itself through the generic alias %s, and the Go compiler cannot import such a type", plain(alias))
 }
 
 // validate checks the signature of the Spec's Validate method, if there is one.

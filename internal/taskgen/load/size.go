@@ -8,6 +8,36 @@ const maxStored = 4 << 20
 // fits reports whether any value of a type can be stored.
 func fits(t *model.Type) bool { return least(t, map[string]int64{}) <= maxStored }
 
+// maxDepth is how many levels of objects and lists a value may have that is stored.
+const maxDepth = 100
+
+// depth returns the levels of a type that does not contain itself, or of one turn of it.
+func depth(t *model.Type, known map[string]int) (n int) {
+	if t == nil {
+		return 0
+	}
+	if n, ok := known[t.Source]; ok {
+		return n
+	}
+	known[t.Source] = 0 // what is within itself
+	defer func() { known[t.Source] = n }()
+	switch t.Form {
+	case model.Raw:
+		return 1
+	case model.Pointer:
+		return depth(t.Elem, known)
+	case model.Slice, model.Array, model.Map:
+		return 1 + depth(t.Elem, known)
+	case model.Struct:
+		for _, f := range t.Fields {
+			n = max(n, depth(f.Type, known))
+		}
+		return n + 1
+	default:
+		return 0
+	}
+}
+
 // least returns a number of bytes that every value of a type takes as JSON. It counts
 // no further than a little over maxStored, and each type once.
 func least(t *model.Type, known map[string]int64) (n int64) {

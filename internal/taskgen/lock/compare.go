@@ -1,11 +1,9 @@
 package lock
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"taskkit.dev/internal/taskgen/model"
@@ -140,7 +138,10 @@ func (c *comparison) value(was, is located, shown string) bool {
 	if m, n := arrayWord.FindStringSubmatch(was.word), arrayWord.FindStringSubmatch(is.word); m != nil && n != nil {
 		return (m[1] == n[1] || n[1] == "") && c.elements(was, is, m[2], n[2], "[]", shown)
 	}
-	return readable(was.word, is.word)
+	if was.word == "bytes" && is.word == "string" {
+		return c.old[was.path].Has(nonNull) // in base64
+	}
+	return readable(was.word, is.word) || was.checked && narrowed(c.old[was.path], was.word, is.word)
 }
 
 // resolve follows the word of a value that is at another path too.
@@ -296,38 +297,3 @@ var (
 	mapWord   = regexp.MustCompile(`^map\[([a-z0-9]+)\](.+)$`)
 	arrayWord = regexp.MustCompile(`^\[(\d*)\](.+)$`)
 )
-
-// readable reports whether every value of the type was, which holds no others, is
-// read, with nothing lost, as a value of the type is.
-func readable(was, is string) bool {
-	if was == is {
-		return true
-	}
-	if is == "string" {
-		return was == "time" || was == "uuid" || was == "text" // and not bytes, which may be null
-	}
-	return widened(was, is)
-}
-
-// numberWord splits int32 into int and 32.
-var numberWord = regexp.MustCompile(`^(int|uint|float)(\d+)$`)
-
-// widened reports whether a number's type became one that holds all its values.
-func widened(was, is string) bool {
-	m, n := numberWord.FindStringSubmatch(was), numberWord.FindStringSubmatch(is)
-	if m == nil || n == nil {
-		return false
-	}
-	from, _ := strconv.Atoi(m[2])
-	to, _ := strconv.Atoi(n[2])
-	switch m[1] + n[1] {
-	case "intint", "uintuint", "floatfloat":
-		return from <= to
-	case "uintint":
-		return from < to
-	case "intfloat", "uintfloat":
-		return cmp.Compare(from, map[int]int{32: 24, 64: 53}[to]) <= 0
-	default:
-		return false
-	}
-}

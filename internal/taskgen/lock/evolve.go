@@ -80,6 +80,7 @@ func (e *evolution) kind(x *model.Executor) {
 	now := model.Revision{Number: 1, Facts: facts(x)}
 	if n := len(next.Revisions); n > 0 {
 		now.Number = next.last().Number
+		keepWords(now.Facts, next.last())
 		if !now.SameShape(next.last()) {
 			now.Number++
 		}
@@ -174,6 +175,13 @@ func (e *evolution) compatible(x *model.Executor, k *LockedKind, released int) {
 		}
 	}
 	for _, a := range x.Allowed {
+		if !slices.Contains(excepted, a.Rule) {
+			e.wrong = append(e.wrong, model.Diagnostic{
+				Pos: a.Pos, Message: fmt.Sprintf("the exception is to %s, and there are none to that", a.Rule),
+				Remedy: "write " + strings.Join(excepted, " or "),
+			})
+			continue
+		}
 		if !slices.ContainsFunc(k.Revisions[1:], func(r model.Revision) bool { return r.Allows(a.Path, a.Rule) && follows(k, a.From, r) }) {
 			e.wrong = append(e.wrong, model.Diagnostic{
 				Pos:     a.Pos,
@@ -192,6 +200,9 @@ func (e *evolution) compatible(x *model.Executor, k *LockedKind, released int) {
 		}
 	}
 }
+
+// excepted are the rules to which there may be exceptions.
+var excepted = []string{FieldNoNewRequire, LimitNoTighten, EnumValueNoDelete}
 
 // allowed reports whether a change is an exception, by the lock file or by the
 // source, and puts it into the revision. Once there it stays, and the line in the

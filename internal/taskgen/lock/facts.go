@@ -20,7 +20,7 @@ import (
 // A type is a word. {} is an object, whose fields have facts of their own; []T
 // a list, [4]T an array, map[K]T a map; ?T may be null. ^PATH is the object at
 // that path again; ^ alone is the whole. What writes itself as JSON or as text
-// is json or text, and a json.RawMessage is raw.
+// is json or text, a big.Int is bigint and a json.RawMessage is raw.
 //
 // A spec's facts carry the rules that are checked: none below a list without dive,
 // or a struct with structonly. The word required says that the rules may refuse an
@@ -32,6 +32,9 @@ import (
 // several such pointers, embedded=A/B names those on the way, each by the first field
 // that is promoted through it. unchecked marks
 // a ^PATH inside which no rule is checked, although they are at that path.
+//
+// nonnull marks bytes of which no null was ever stored, because the json tag leaves nil out
+// and always did; see [keepWords].
 //
 // A field whose type is an enum has enum=A|B. A secret has secret, so that tagging it
 // raises the revision, and stored tasks learn with its first checkpoint what to hide.
@@ -97,6 +100,9 @@ func (f *factory) field(owner *model.Type, field model.Field, path string, check
 	fact.Words = append(fact.Words, f.words(t, f.ruleWords(owner, field))...)
 	if !checked {
 		fact.Words = f.words(t, nil)
+	}
+	if fact.Type == "bytes" && field.Keep != "" {
+		fact.Words = append(fact.Words, nonNull)
 	}
 	if field.Secret {
 		fact.Words = append(fact.Words, "secret")
@@ -391,6 +397,9 @@ func (f *factory) word(t *model.Type, path string) string {
 	case model.Raw:
 		return "raw"
 	case model.JSON:
+		if t.Source == "«math/big|big».Int" {
+			return "bigint"
+		}
 		return "json"
 	case model.Text:
 		return "text"

@@ -2,8 +2,8 @@ package lock
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+	"math/big"
 	"net/url"
 	"slices"
 	"strconv"
@@ -22,7 +22,8 @@ type Specimen struct {
 
 // Specimens returns values for each part of each revision: one with what is
 // required alone, one with everything, one with null for each field that may be null,
-// one with null for each element that may be, and one for each value of an enum. What
+// one with null for each element that may be, and one for each value of an enum. Those of a spec
+// keep its rules; a field whose rules no value was found for is left out. What
 // a type writes by its own methods cannot be guessed, and is left out.
 func Specimens(history []model.Revision) (out []Specimen) {
 	for _, r := range history {
@@ -54,6 +55,7 @@ type specimenMaker struct {
 	nulls    bool // null for each field that may be null
 	elements bool // null for each element that may be null
 	choice   int  // of the values of an enum, counted from 0 and around
+	variant  int  // which of the values that the rules take, for the elements of a list
 }
 
 // makers returns a maker for each specimen of a part.
@@ -82,7 +84,7 @@ func (m *specimenMaker) null(word string, f model.Fact) bool {
 	if model.IsElement(f.Path) {
 		wanted = m.elements
 	}
-	return wanted && nullable(word) && !f.Has("required") && (!model.IsElement(f.Path) || len(f.Words) == 0)
+	return wanted && nullable(word) && !f.Has("required") && !f.Has(nonNull) && (!model.IsElement(f.Path) || len(f.Words) == 0)
 }
 
 // object returns an object with the fields whose facts lie directly below a
@@ -90,19 +92,21 @@ func (m *specimenMaker) null(word string, f model.Fact) bool {
 func (m *specimenMaker) object(path string) (string, bool) {
 	var b bytes.Buffer
 	b.WriteByte('{')
+	written, compared := map[string]bool{}, m.comparedWith()
 	for _, p := range sortedPaths(m.facts) {
 		parent, name := "", p
 		if i := strings.LastIndexByte(p, '.'); i >= 0 {
 			parent, name = p[:i], p[i+1:]
 		}
 		f := m.facts[p]
-		if parent != path || model.IsElement(p) || p == "." || !m.full && !f.Has("required") {
+		if parent != path || model.IsElement(p) || p == "." || !m.full && !f.Has("required") && !compared[p] || excluded(f, written) {
 			continue
 		}
-		value, ok := m.value(f.Type, f)
+		value, ok := m.compared(p, f)
 		if !ok {
 			continue
 		}
+		written[name] = true
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
@@ -116,7 +120,61 @@ func (m *specimenMaker) object(path string) (string, bool) {
 	return b.String(), true
 }
 
-// value returns a value of a type. It reports false for what cannot be guessed.
+// comparedWith returns the paths of the fields with which a required one is compared: without
+// them it would be compared with zero.
+func (m *specimenMaker) comparedWith() map[string]bool {
+	out := map[string]bool{}
+	for p, f := range m.facts {
+		for _, r := range readTag(f, false).list {
+			if f.Has("required") && strings.HasSuffix(r.Name, "field") {
+				out[beside(p, r, r.Param)] = true
+			}
+		}
+	}
+	return out
+}
+
+// excluded reports whether the rules of a field are against it beside those that are written.
+func excluded(f model.Fact, written map[string]bool) bool {
+	return slices.ContainsFunc(readTag(f, false).list, func(r model.Rule) bool {
+		if r.Name == "excluded_with" {
+			return slices.ContainsFunc(r.Listed(), func(name string) bool { return written[name] })
+		}
+		return strings.HasPrefix(r.Name, "excluded") && !f.Has("required")
+	})
+}
+
+// compared returns the value of the field at a path, whose rules may compare it with another.
+func (m *specimenMaker) compared(path string, f model.Fact) (string, bool) {
+	for _, r := range readTag(f, false).list {
+		if !strings.HasSuffix(r.Name, "field") || strings.Contains(r.Name, "|") {
+			continue
+		}
+		other, ok := m.facts[beside(path, r, r.Param)]
+		if !ok || strings.Contains(strings.Join(other.Words, " "), "field=") {
+			continue
+		}
+		value, ok := m.value(other.Type, other)
+		if !ok {
+			continue
+		}
+		switch name := strings.Replace(r.Name, "csfield", "field", 1); name {
+		case "eqfield":
+			return value, true
+		case "nefield":
+			m.variant++
+			defer func() { m.variant-- }()
+		default:
+			if moved, ok := move(value, name); ok {
+				return moved, true
+			}
+		}
+	}
+	return m.value(f.Type, f)
+}
+
+// value returns a value of a type. It reports false for what cannot be guessed, or if a rule is
+// against every guess.
 func (m *specimenMaker) value(word string, f model.Fact) (string, bool) {
 	switch {
 	case m.null(word, f):
@@ -126,40 +184,75 @@ func (m *specimenMaker) value(word string, f model.Fact) (string, bool) {
 	case word[0] == '?':
 		value, ok := m.value(word[1:], f)
 		if !ok {
-			return "null", true
+			return "null", !f.Has("required")
 		}
 		return value, ok
 	case word[0] == '^', word == "json", word == "text":
 		return "", false
 	}
 	if a := arrayWord.FindStringSubmatch(word); a != nil {
-		return m.list(a[1], a[2], f)
+		elements, ok := m.several(word, f, 2, func() (string, bool) { return m.value(a[2], m.below(f, "[]")) })
+		if !ok && !m.full { // with what is required alone the elements may not differ
+			whole := *m
+			whole.full = true
+			return whole.value(word, f)
+		}
+		return "[" + strings.Join(elements, ",") + "]", ok
 	}
 	if kv := mapWord.FindStringSubmatch(word); kv != nil {
-		below := m.below(f, "{}")
-		key, known := map[string]string{"string": "key", "int": "1", "uint": "1"}[strings.TrimRight(kv[1], "0123456789")]
-		value, ok := m.value(kv[2], below)
-		if !ok || !known {
-			return "{}", true
-		}
-		return fmt.Sprintf("{%q:%s}", key, value), true
+		key := model.Fact{Part: f.Part, Type: kv[1], Words: keyWords(m.below(f, "{}"))}
+		members, ok := m.several(word, f, 1, func() (string, bool) {
+			name, known := leaf(kv[1], key, 0, m.variant)
+			value, ok := m.value(kv[2], m.below(f, "{}"))
+			switch {
+			case kv[1] != "string":
+				name = strconv.Quote(name)
+			case len(key.Words) == 0:
+				name = strconv.Quote("key" + variant(m.variant))
+			}
+			return name + ":" + value, ok && known && numberOrText(kv[1])
+		})
+		return "{" + strings.Join(members, ",") + "}", ok
 	}
-	return leaf(word, f, m.choice), true
+	return leaf(word, f, m.choice, m.variant)
 }
 
-// list returns a list of two, or as many as an array has.
-func (m *specimenMaker) list(length, elem string, f model.Fact) (string, bool) {
-	value, ok := m.value(elem, m.below(f, "[]"))
-	n, err := strconv.Atoi(length)
-	switch {
-	case err == nil && n > 0 && !ok:
-		return "", false
-	case err != nil && !ok:
-		return "[]", true
-	case err != nil:
-		n = 2
+// numberOrText reports whether keys of a type can be guessed.
+func numberOrText(word string) bool { return word == "string" || numberWord.MatchString(word) }
+
+// mostElements bounds the elements of a list in a specimen.
+const mostElements = 64
+
+// several returns as many elements as the rules of a list or map ask for, about n, which
+// differ if they must.
+func (m *specimenMaker) several(word string, f model.Fact, n int, one func() (string, bool)) ([]string, bool) {
+	rules := readTag(f, model.IsElement(f.Path)).list
+	size := prover{typ: word, old: rules, zero: !f.Has("required")}.bounds()
+	least := 0
+	if low := size.low; low != nil && low.Cmp(big.NewRat(mostElements, 1)) > 0 {
+		return nil, false
+	} else if low != nil {
+		least = int(low.Num().Int64())
+		n = max(n, least)
 	}
-	return "[" + strings.Join(slices.Repeat([]string{value}, n), ",") + "]", true
+	if high := size.high; high != nil && high.Cmp(big.NewRat(int64(n), 1)) < 0 {
+		n = int(high.Num().Int64())
+	}
+	differ := mapWord.MatchString(word) || slices.ContainsFunc(rules, func(r model.Rule) bool { return r.Name == "unique" })
+	before := m.variant
+	defer func() { m.variant = before }()
+	var all []string
+	for len(all) < n {
+		value, ok := one()
+		if !ok || differ && slices.Contains(all, value) {
+			break
+		}
+		all = append(all, value)
+		if differ {
+			m.variant++
+		}
+	}
+	return all, len(all) >= least
 }
 
 // below returns the fact of a value's elements, which has nothing but a path
@@ -181,63 +274,4 @@ func ruleSet(f model.Fact) map[string]string {
 		out[name] = param
 	}
 	return out
-}
-
-// leaf returns a value that is neither a list nor an object. Choice is which value of
-// an enum it is.
-func leaf(word string, f model.Fact, choice int) string {
-	rules := ruleSet(f)
-	for _, name := range []string{"enum", "oneof"} {
-		if list, ok := rules[name]; ok {
-			values := strings.Split(list, "|")
-			first := values[0]
-			if name == "enum" {
-				first = values[choice%len(values)]
-			}
-			first, _ = url.PathUnescape(first)
-			if word == "string" {
-				return quoteJSON(first)
-			}
-			return first
-		}
-	}
-	switch strings.TrimRight(word, "0123456789") {
-	case "string":
-		for _, format := range [][2]string{
-			{"email", "someone@example.org"}, {"uri", "https://example.org/"}, {"url", "https://example.org/"}, {"uuid", specimenUUID},
-		} {
-			if _, ok := rules[format[0]]; ok {
-				return quoteJSON(format[1])
-			}
-		}
-		return `"text"`
-	case "bool":
-		return "true"
-	case "int", "uint", "float":
-		if n, err := strconv.Atoi(rules["min"]); err == nil {
-			return strconv.Itoa(n)
-		}
-		return "1"
-	case "bytes":
-		return `"AQID"`
-	case "time":
-		return `"2006-01-02T15:04:05Z"`
-	case "uuid":
-		return quoteJSON(specimenUUID)
-	case "raw":
-		return `{"any":true}`
-	default:
-		return "null"
-	}
-}
-
-const specimenUUID = "0190b3a1-7c3e-7000-8000-000000000001"
-
-// quoteJSON writes a string as JSON.
-func quoteJSON(s string) string {
-	b, err := json.Marshal(s)
-	if err != nil {
-		return `""`
-	}
-	return string(b)
 }

@@ -34,7 +34,7 @@ func readTag(f model.Fact, element bool) tag {
 			t.always = true
 		case isEmbedded(w):
 			t.embedded = true
-		case w == "secret", w == "unchecked", w == "-", strings.HasPrefix(w, "key:"): // no rules of the value
+		case w == "secret", w == nonNull, w == "unchecked", w == "-", strings.HasPrefix(w, "key:"): // no rules of the value
 		case omits(w):
 			t.omit = append(t.omit, w)
 		case always:
@@ -176,13 +176,18 @@ func (c *comparison) rules(path string, was, is model.Fact, element bool, isNew 
 	} else if !c.zeroes(old, now) {
 		limit("the rules now refuse a zero or empty value", "restore the former rules, and check it where tasks are submitted")
 	}
-	p := prover{typ: was.Type, old: old.list, zero: now.mayRefuse() && old.mayRefuse() && !old.refuses(), refuses: old.refuses()}
+	p := prover{typ: was.Type, zero: now.mayRefuse() && old.mayRefuse() && !old.refuses(), refuses: old.refuses()}
+	for _, r := range old.list {
+		if carries(r, was.Type, is.Type) {
+			p.old = append(p.old, r)
+		}
+	}
 	for _, r := range now.list {
 		if sibling, changed := c.changedSibling(r, was, is); changed {
 			limit("the rule "+r.String()+" compares with "+sibling+", whose type has changed", "restore the type, or change the types of both fields in the same way")
 			continue
 		}
-		if p.proves(onlyOld(r, isNew)) || r.ComparesSiblings() && meetsAbsent(r, isNew, false) {
+		if (carries(r, was.Type, is.Type) || readable(was.Type, "string")) && p.proves(onlyOld(r, isNew)) || r.ComparesSiblings() && meetsAbsent(r, isNew, false) {
 			continue
 		}
 		at := slices.IndexFunc(old.list, func(o model.Rule) bool { return o.Name == r.Name })

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Check holds the executors against each other. It returns them sorted by kind,
@@ -53,10 +54,35 @@ func Check(found []*Executor) ([]*Executor, []Diagnostic) {
 			claim(x, "reserved", name)
 		}
 	}
+	wrong = append(wrong, checkCase(sorted)...)
 	for _, x := range sorted {
 		wrong = append(append(wrong, checkRules(x)...), checkSecrets(x)...)
 	}
 	return sorted, wrong
+}
+
+// checkCase finds packages that generated code would import, and whose paths differ only in
+// case. The go command builds no program with both.
+func checkCase(executors []*Executor) (wrong []Diagnostic) {
+	paths := map[string]string{} // by themselves in lower case
+	for _, x := range executors {
+		sources := []string{x.Type}
+		for _, t := range Reachable(x) {
+			sources = append(sources, t.Source)
+		}
+		for _, m := range Marked.FindAllStringSubmatch(strings.Join(sources, " "), -1) {
+			lower := strings.ToLower(m[1])
+			if other, ok := paths[lower]; ok && other != m[1] {
+				wrong = append(wrong, Diagnostic{
+					Pos: x.Pos, Remedy: "rename the directory of one of them",
+					Message: fmt.Sprintf("generated code would import %s and %s, which differ only in case, and the go command builds no program with both", other, m[1]),
+				})
+				continue
+			}
+			paths[lower] = m[1]
+		}
+	}
+	return wrong
 }
 
 // comparePositions orders executors by where they stand.

@@ -53,7 +53,11 @@ func (c *ruleChecker) rules(t *Type, rules Rules) {
 	if t.Kind == reflect.Invalid {
 		return
 	}
-	for _, r := range rules.List {
+	for i, r := range rules.List {
+		if problem, remedy := misread(rules.List[:i], r); problem != "" {
+			c.refuse(remedy, "%s", problem)
+			break // what follows is misread too
+		}
 		switch r.Name {
 		case "omitempty", "omitzero", "omitnil":
 			if r.Param != "" {
@@ -93,6 +97,34 @@ func (c *ruleChecker) rules(t *Type, rules Rules) {
 		c.rules(elem, *rules.Elem)
 	}
 }
+
+// misread says how a rule that validator does not have was probably meant, or returns "".
+func misread(before []Rule, r Rule) (problem, remedy string) {
+	all := r.Alternatives()
+	unknown := slices.IndexFunc(all, func(a Rule) bool { return a.Name != "" && !KnownRule(a.Name) })
+	listed := func(rules []Rule) bool {
+		return slices.ContainsFunc(rules, func(b Rule) bool { return strings.Contains(b.Name, "oneof") && b.Param != "" })
+	}
+	if i := strings.IndexAny(r.Param, " "); i >= 0 && slices.Contains([]string{"min", "max", "len", "gt", "gte", "lt", "lte"}, r.Name) {
+		return fmt.Sprintf("%s has a space in its number", r), "separate the rules by commas, without spaces: " + strings.Join(strings.Fields(r.String()), ",")
+	}
+	if unknown < 0 || slices.Contains(notRules, r.Name) {
+		return "", ""
+	}
+	name := all[unknown].Name
+	plain := strings.ToLower(strings.TrimSpace(name))
+	switch {
+	case plain != name && KnownRule(plain):
+		return fmt.Sprintf("validator has no rule %q", name), "write " + plain + ", in small letters and without a space"
+	case listed(before) || listed(all[:unknown]):
+		return fmt.Sprintf("validator has no rule %q", name), "separate the values of oneof by spaces: oneof=a b"
+	default:
+		return "", ""
+	}
+}
+
+// notRules are the words of a tag that are no rules of a value.
+var notRules = []string{"omitempty", "omitzero", "omitnil", "structonly", "nostructlevel", "keys", "endkeys", "dive", "-"}
 
 // elemOf returns the type of what dive comes to, or nil when it is not known.
 func elemOf(t *Type) *Type {

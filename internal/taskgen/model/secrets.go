@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/token"
 	"slices"
+	"strings"
 )
 
 // Secrets returns where the secrets of a task are: JSON pointers over an object
@@ -55,6 +56,17 @@ func (x *Executor) secretFields(part string, root *Type) map[string]Field {
 
 // checkSecrets finds secrets in places where they cannot be kept.
 func checkSecrets(x *Executor) (wrong []Diagnostic) {
+	if x.Targets != nil {
+		list := "/spec/" + strings.ReplaceAll(x.Targets.JSON, ".", "/")
+		for path, f := range x.secretFields("spec", x.Spec) {
+			if Within(list, path) || Within(path, list) {
+				wrong = append(wrong, Diagnostic{
+					Pos: f.Pos, Message: fmt.Sprintf("%s is a secret, and the targets of a task are shown with its items", path),
+					Remedy: "drop the tag, or keep the secret outside of the list that targets=" + x.Targets.JSON + " names",
+				})
+			}
+		}
+	}
 	if x.Result != nil {
 		for path, f := range x.secretFields("result", x.Result) {
 			wrong = append(wrong, Diagnostic{

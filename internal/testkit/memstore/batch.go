@@ -161,6 +161,16 @@ func (t *Tx) ReleaseSavepoint(ctx context.Context, name string) error {
 	return t.statement(ctx, func() error { return t.release(name) })
 }
 
+// RenewSavepoint implements [store.Tx].
+func (t *Tx) RenewSavepoint(ctx context.Context, name string) error {
+	return t.statement(ctx, func() error {
+		if err := t.release(name); err != nil {
+			return err
+		}
+		return t.savepoint(name)
+	})
+}
+
 // statement executes f as one statement of the transaction.
 func (t *Tx) statement(ctx context.Context, f func() error) error {
 	t.store.mu.Lock()

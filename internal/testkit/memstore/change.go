@@ -81,7 +81,7 @@ func (s *Store) change(commit int64, by string, r *row, t *Task) error {
 // install makes a change that has been checked.
 func (s *Store) install(commit int64, by string, r *row, t *Task) {
 	before, after := r.Task, *t
-	r.Task, r.revised = after, r.revised || after.Revision != after.SpecRevision
+	r.Task, r.revised = after, r.revised || after.Revision != after.SpecRevision || after.Version != nil
 	s.log = append(s.log, Change{Commit: commit, At: s.now(), By: by, Before: &before, After: &after, Options: s.options(t.ID)})
 }
 
@@ -93,7 +93,7 @@ func (s *Store) add(commit int64, by string, t *Task) error {
 	after := *t
 	at, _ := slices.BinarySearchFunc(s.order, t.ID, compareIDs)
 	s.order = slices.Insert(s.order, at, t.ID)
-	s.tasks[t.ID] = &row{Task: after, share: make(map[*Tx]bool), revised: after.Revision != after.SpecRevision}
+	s.tasks[t.ID] = &row{Task: after, share: make(map[*Tx]bool), revised: after.Revision != after.SpecRevision || after.Version != nil}
 	s.log = append(s.log, Change{Commit: commit, At: s.now(), By: by, After: &after, Options: s.options(t.ID)})
 	return nil
 }

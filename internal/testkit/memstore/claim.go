@@ -33,13 +33,16 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 		if !r.Claimable() || !slices.Contains(c.Queues, r.Queue) || c.Requested && (!r.Control.Ends() || !r.NotBefore.Before(forever)) || !c.Requested && s.isPaused(r.Queue) {
 			continue
 		}
+		if !slices.Contains(c.Kinds[r.Kind], r.Revision) {
+			continue
+		}
 		if wait := r.NotBefore.Sub(now); wait > 0 && !c.Requested {
 			if found.Next < 0 || wait < found.Next {
 				found.Next = wait
 			}
 			continue
 		}
-		if slices.Contains(c.Kinds[r.Kind], r.Revision) && !r.locked() {
+		if !r.locked() {
 			due = append(due, r)
 		}
 	}

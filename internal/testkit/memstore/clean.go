@@ -1,7 +1,9 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -39,8 +41,72 @@ func (s *Store) EraseResults(ctx context.Context, limit int) (int, error) {
 	return len(old), nil
 }
 
-// RemoveTasks implements [store.Upkeep].
-func (s *Store) RemoveTasks(ctx context.Context, p store.OldTasks) (removed store.RemovedTasks, err error) {
+// EndedKinds implements [store.Upkeep].
+func (s *Store) EndedKinds(ctx context.Context) (found []store.EndedKind, err error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	ages := make(map[string]time.Duration)
+	for _, r := range s.tasks {
+		if !r.Status.Live() {
+			ages[r.Kind] = max(ages[r.Kind], s.now().Sub(*r.Stopped))
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(ages)) {
+		found = append(found, store.EndedKind{Kind: kind, Age: ages[kind]})
+	}
+	return found, nil
+}
+
+// hasUnfinishedParent reports whether the task's parent is open or can be retried.
+func (s *Store) hasUnfinishedParent(r *row) bool {
+	p := s.tasks[r.Parent]
+	return p != nil && p.Status != lifecycle.Completed
+}
+
+// RemoveEnded implements [store.Upkeep].
+func (s *Store) RemoveEnded(ctx context.Context, p store.EndedTasks) (removed store.RemovedEnded, err error) {
+	if err := s.enter(ctx); err != nil {
+		return removed, err
+	}
+	defer s.mu.Unlock()
+	order := func(a, b store.EndedCursor) int {
+		return cmp.Or(a.Ended.Compare(b.Ended), compareIDs(a.ID, b.ID))
+	}
+	var old []store.EndedCursor
+	for id, r := range s.tasks {
+		if r.Kind != p.Kind || r.Status.Live() || s.now().Sub(*r.Stopped) <= p.Period {
+			continue
+		}
+		if at := (store.EndedCursor{Ended: *r.Stopped, ID: id}); order(at, p.After) > 0 {
+			old = append(old, at)
+		}
+	}
+	slices.SortFunc(old, order)
+	var (
+		commit = s.commit()
+		items  int64
+		last   store.EndedCursor
+	)
+	for i, at := range old {
+		r := s.tasks[at.ID]
+		recorded := r.Progress.Failed + r.Progress.Skipped
+		if i == p.Limit || items > 0 && items+recorded > p.Items {
+			removed.Next = last
+			break
+		}
+		items, last = items+recorded, at
+		if !s.hasUnfinishedParent(r) {
+			s.remove(commit, "RemoveEnded", r)
+			removed.IDs = append(removed.IDs, at.ID)
+		}
+	}
+	return removed, nil
+}
+
+// RemoveIdle implements [store.Upkeep].
+func (s *Store) RemoveIdle(ctx context.Context, p store.WaitingTasks) (removed store.RemovedIdle, err error) {
 	if err := s.enter(ctx); err != nil {
 		return removed, err
 	}
@@ -60,36 +126,27 @@ func (s *Store) RemoveTasks(ctx context.Context, p store.OldTasks) (removed stor
 			removed.Next = last
 			break
 		}
+		if last, young := p.Skip(id, now); young {
+			removed.Next = last
+			break
+		}
 		looked++
 		r := s.tasks[id]
-		keep := p.Keep(r.Kind)
+		period := p.Keep(r.Kind).Idle
 		recorded := r.Progress.Failed + r.Progress.Skipped
-		ended := !r.Status.Live() && keep.Ended > 0 && now.Sub(*r.Stopped) > keep.Ended
-		idle := r.Status == lifecycle.Queued && keep.Idle > 0 && min(now.Sub(r.Modified), now.Sub(r.NotBefore)) > keep.Idle
-		if p := s.tasks[r.Parent]; p != nil && p.Status != lifecycle.Completed {
-			ended, idle = false, false
-		}
-		if ended || idle {
+		if r.Status == lifecycle.Queued && period > 0 && min(now.Sub(r.Modified), now.Sub(r.NotBefore)) > period && !s.hasUnfinishedParent(r) && !s.hasOpenChildren(id) {
 			if items > 0 && items+recorded > p.Items {
 				removed.Next = last
 				break
 			}
 			items += recorded
-			s.remove(commit, "RemoveTasks", r)
-		}
-		if ended {
-			removed.Ended = append(removed.Ended, id)
-		}
-		if idle {
-			removed.Idle = append(removed.Idle, id)
+			s.remove(commit, "RemoveIdle", r)
+			removed.IDs = append(removed.IDs, id)
 			s.events = append(s.events, event{task: id, Event: store.Event{
 				Created: now, Action: string(lifecycle.ActDelete), Reason: store.EventReasonIdle, FromStatus: lifecycle.Queued,
 			}})
 		}
 		last = id
-		if now.Sub(r.Created) < p.Youngest {
-			return removed, nil
-		}
 	}
 	return removed, nil
 }

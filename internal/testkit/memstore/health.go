@@ -13,6 +13,15 @@ func (s *Store) SetHealth(r store.HealthReading) {
 	s.health = r
 }
 
+// Probe implements [store.Workers].
+func (s *Store) Probe(ctx context.Context, _ bool) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	s.mu.Unlock()
+	return nil
+}
+
 // ReadHealth implements [store.Workers].
 func (s *Store) ReadHealth(ctx context.Context, _ store.HealthQuery) (store.HealthReading, error) {
 	if err := s.enter(ctx); err != nil {

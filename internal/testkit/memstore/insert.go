@@ -1,10 +1,12 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -51,6 +53,7 @@ func newPlans(tasks []store.NewTask) (plans []*plan, err error) {
 func (s *Store) insertAll(tasks []store.NewTask, plans []*plan, notify bool) error {
 	commit, added, logged := s.commit(), 0, len(s.log)
 	s.paused = nil
+	versions := maps.Clone(s.versions)
 	for i := range tasks {
 		if err := s.insert(commit, &tasks[i], plans[i]); err != nil {
 			// Nothing of the statement stays. What was replaced comes first in
@@ -58,7 +61,7 @@ func (s *Store) insertAll(tasks []store.NewTask, plans []*plan, notify bool) err
 			for _, c := range s.log[logged:] {
 				s.undo(c)
 			}
-			s.log = s.log[:logged]
+			s.log, s.versions = s.log[:logged], versions
 			return err
 		}
 		added++
@@ -93,13 +96,16 @@ func check(n *store.NewTask) error {
 	if n.Delay != 0 && !n.NotBefore.IsZero() {
 		return errors.New("a new task has either a time or a delay")
 	}
+	if n.Version != nil && (n.Reference == "" || *n.Version < 0) {
+		return errors.New("a version is of a reference, and not negative")
+	}
 	if n.Reference != "" && (n.HasPlan() || n.Start.Given()) {
 		return errors.New("a task with frozen targets, options or a start has no reference")
 	}
 	return nil
 }
 
-func (s *Store) insert(commit int64, n *store.NewTask, p *plan) error {
+func (s *Store) insert(commit int64, n *store.NewTask, p *plan) (err error) {
 	now, actor := s.now(), n.Actor
 	if actor == uuid.Nil {
 		actor = n.Owner
@@ -135,6 +141,14 @@ func (s *Store) insert(commit int64, n *store.NewTask, p *plan) error {
 	case !n.NotBefore.IsZero():
 		t.NotBefore = n.NotBefore.UTC()
 	}
+	if n.Version != nil {
+		if newest, ok := s.versions[referenceOf(&t)]; ok && newest.n >= *n.Version {
+			if dup := s.taken(&t, "idempotency_key", n.IdempotencyKey, nil); dup != nil {
+				return dup
+			}
+			return &store.SupersededError{Kind: n.Kind, Reference: n.Reference, Version: *n.Version, Newest: newest.n}
+		}
+	}
 	var waiting []*row
 	if n.Reference != "" {
 		waiting = s.waiting(&t)
@@ -146,6 +160,13 @@ func (s *Store) insert(commit int64, n *store.NewTask, p *plan) error {
 	}
 	if s.tasks[n.ID] != nil {
 		return &store.DuplicateError{Kind: n.Kind, Column: "id", Key: n.ID.String(), ID: n.ID}
+	}
+	if n.Version != nil {
+		defer func() {
+			if err == nil {
+				s.versions[referenceOf(&t)] = version{n: *n.Version, checked: now}
+			}
+		}()
 	}
 	if len(waiting) > 0 {
 		return s.merge(commit, n, &t, waiting)
@@ -183,35 +204,37 @@ func (s *Store) merge(commit int64, n *store.NewTask, t *Task, waiting []*row) e
 	identity := func(t *Task) lifecycle.Identity {
 		return lifecycle.Identity{Owner: t.Owner, RunAs: t.RunAs, Queue: t.Queue, UniqueKey: t.UniqueKey}
 	}
-	keyed := false
 	for _, r := range waiting {
 		if d := identity(&r.Task).Differences(identity(t)); len(d) > 0 {
 			return &store.CoalesceError{Kind: t.Kind, Reference: t.Reference, ID: r.ID, Differs: d}
 		}
-		keyed = keyed || r.UniqueKey != ""
+		t.UniqueKey = cmp.Or(r.UniqueKey, t.UniqueKey)
 	}
-	n.ID = waiting[0].ID
-	for i, r := range waiting {
-		after := *t
-		after.ID, after.Row = r.ID, r.Coalesce(t.Row)
-		after.UniqueKey, after.IdempotencyKey, after.MergedKeys = r.UniqueKey, r.IdempotencyKey, r.MergedKeys
-		if i == 0 && !keyed {
-			after.UniqueKey = t.UniqueKey
-		}
-		if i == 0 && t.IdempotencyKey != "" {
-			after.MergedKeys = append(slices.Clone(r.MergedKeys), t.IdempotencyKey)
-		}
-		if r.Control == lifecycle.Pause && s.paused == nil {
-			s.paused = &store.PausedError{Kind: t.Kind, Reference: t.Reference, ID: r.ID}
-		}
-		if err := s.change(commit, "Insert", r, &after); err != nil {
+	target, others := waiting[0], waiting[1:]
+	n.ID = target.ID
+	after := *t
+	after.ID, after.Row = target.ID, target.Coalesce(t.Row, n.Version == nil && n.NotBefore.IsZero())
+	after.IdempotencyKey, after.MergedKeys = target.IdempotencyKey, target.MergedKeys
+	if t.IdempotencyKey != "" {
+		after.MergedKeys = append(slices.Clone(target.MergedKeys), t.IdempotencyKey)
+	}
+	if target.Control == lifecycle.Pause && s.paused == nil {
+		s.paused = &store.PausedError{Kind: t.Kind, Reference: t.Reference, ID: target.ID}
+	}
+	if err := s.change(commit, "Insert", target, &after); err != nil {
+		return err
+	}
+	for _, r := range others {
+		ended := r.Task
+		ended.Row, ended.ModifiedBy = r.Supersede(target.ID, s.now()), t.ModifiedBy
+		if err := s.change(commit, "Insert", r, &ended); err != nil {
 			return err
 		}
-		delete(s.items, r.ID)
-		delete(s.rates, r.ID)
-		if n.Ledger {
-			delete(s.ledgers, r.ID)
-		}
+	}
+	delete(s.items, target.ID)
+	delete(s.rates, target.ID)
+	if n.Ledger {
+		delete(s.ledgers, target.ID)
 	}
 	return nil
 }

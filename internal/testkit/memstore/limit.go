@@ -56,6 +56,12 @@ func (s *Store) TakePermits(ctx context.Context, tasks []store.PermitRequest) ([
 	defer s.mu.Unlock()
 	answers := make([]store.PermitAnswer, len(tasks))
 	for i, a := range tasks {
+		if v := a.Versioned; v != nil {
+			if newest := s.versions[reference{v.Kind, v.Reference}].n; newest > v.Version {
+				answers[i] = store.PermitAnswer{Newest: newest}
+				continue
+			}
+		}
 		answers[i] = store.PermitAnswer{OK: true}
 		for _, l := range a.Limits {
 			if h := s.executing(l.Key); !h[a.ID] && len(h) >= s.permits(l) {
@@ -130,19 +136,25 @@ func (s *Store) Limited(ctx context.Context, after string, limit int) ([]store.L
 	}
 	defer s.mu.Unlock()
 	keys := make(map[string]struct{})
-	for key := range s.limits.tasks {
-		keys[key] = struct{}{}
+	open := func(id uuid.UUID) bool { r := s.tasks[id]; return r != nil && r.Status.Live() }
+	for key, tasks := range s.limits.tasks {
+		if slices.ContainsFunc(slices.Collect(maps.Keys(tasks)), open) {
+			keys[key] = struct{}{}
+		}
 	}
 	for key := range s.limits.set {
 		keys[key] = struct{}{}
 	}
 	var uses []store.LimitUse
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if strings.Compare(key, after) <= 0 || len(uses) == limit {
+		if strings.Compare(key, after) <= 0 || strings.HasPrefix(key, lifecycle.ReservedLimit) || len(uses) == limit {
 			continue
 		}
 		u := store.LimitUse{Key: key, Executing: int64(len(s.executing(key)))}
 		for id, l := range s.limits.tasks[key] {
+			if !open(id) {
+				continue
+			}
 			if u.AtMost == 0 || l.atMost < u.AtMost {
 				u.AtMost = l.atMost
 			}
@@ -159,11 +171,12 @@ func (s *Store) Limited(ctx context.Context, after string, limit int) ([]store.L
 }
 
 // SetLimit implements [store.Requests].
-func (s *Store) SetLimit(ctx context.Context, key string, atMost int, _ uuid.UUID) error {
+func (s *Store) SetLimit(ctx context.Context, key string, atMost int, by uuid.UUID, reason string) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
+	s.recordSetting(store.LimitChange(key, s.limits.set[key], atMost, by, reason))
 	delete(s.limits.set, key)
 	if atMost > 0 {
 		s.limits.set[key] = atMost

@@ -60,6 +60,9 @@ func (s *Store) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 	if r.FirstStarted != nil {
 		found.FirstStarted = *r.FirstStarted
 	}
+	if r.Version != nil {
+		found.Versioned = &store.Versioned{Kind: r.Kind, Reference: r.Reference, Version: *r.Version}
+	}
 	p := s.plans[id]
 	if p == nil {
 		found.Spec = slices.Clone(r.Spec)

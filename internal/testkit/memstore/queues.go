@@ -29,6 +29,7 @@ func (s *Store) PauseQueue(ctx context.Context, c store.QueueChange) error {
 		p.Paused, p.ResumedBy, p.ResumedReason, p.ResumedDate = false, c.Actor, reason, &now
 		s.wake()
 	}
+	s.recordSetting(c.Change())
 	return nil
 }
 

@@ -108,6 +108,7 @@ func selects(f store.Filter, t *Task) bool {
 		f.UniqueKey != "" && f.UniqueKey != t.UniqueKey,
 		f.Parent != uuid.Nil && f.Parent != t.Parent,
 		f.Follows != uuid.Nil && f.Follows != t.Follows,
+		f.Roots && t.Parent != uuid.Nil,
 		f.Before != uuid.Nil && compareIDs(t.ID, f.Before) >= 0:
 		return false
 	}
@@ -121,7 +122,7 @@ func (s *Store) Matching(ctx context.Context, suffix string, n int) ([]uuid.UUID
 	}
 	defer s.mu.Unlock()
 	var ids []uuid.UUID
-	for i := len(s.order) - 1; i >= 0 && len(ids) < limit(n); i-- {
+	for i := len(s.order) - 1; i >= max(0, len(s.order)-store.MatchingRead) && len(ids) < limit(n); i-- {
 		if strings.HasSuffix(s.order[i].String(), strings.ToLower(suffix)) {
 			ids = append(ids, s.order[i])
 		}

@@ -23,7 +23,7 @@ func (s *Store) Request(ctx context.Context, id uuid.UUID, q store.Request) (sto
 		if r == nil {
 			return store.Task{}, store.ErrNotFound
 		}
-		c, err := lifecycle.Decide(s.decided(&r.Task, q), q.Action)
+		c, err := s.subject(&r.Task).DecideState(q)
 		if p := s.tasks[r.Parent]; (q.Action == lifecycle.ActRetry || q.Action == lifecycle.ActDelete) && p != nil && p.writer != nil {
 			if err := s.await(ctx, p); err != nil {
 				return store.Task{}, fmt.Errorf("%s task %s: %w", q.Action, id, err)
@@ -49,15 +49,45 @@ func (s *Store) found(t *Task) lifecycle.Found {
 	}
 }
 
-// decided is a task as a request is decided, with the stop policy that it sets.
-func (s *Store) decided(t *Task, q store.Request) lifecycle.Found {
-	f := s.found(t)
-	f.Conditions, f.Progress = s.options(t.ID).Conditions, t.Progress
-	if q.StopAfter != (lifecycle.StopPolicy{}) {
-		f.Conditions.StopAfter = q.StopAfter
+// subject is a task with what decides about a request of it.
+func (s *Store) subject(t *Task) *store.Subject {
+	u := &store.Subject{Found: s.found(t), ID: t.ID, Owner: t.Owner, RunAs: t.RunAs, CreatedBy: t.CreatedBy, Kind: t.Kind, UniqueKey: t.UniqueKey}
+	u.Conditions, u.Progress = s.options(t.ID).Conditions, t.Progress
+	for _, k := range []struct {
+		column, key string
+		to          *uuid.UUID
+	}{
+		{"idempotency_key", store.ContinuationKey(t.ID), &u.Continued},
+		{"idempotency_key", store.RetryKey(t.ID), &u.Retried},
+		{"idempotency_key", store.ApplyKey(t.ID), &u.Applied},
+		{"unique_key", t.UniqueKey, &u.KeyHolder},
+	} {
+		if dup, ok := errors.AsType[*store.DuplicateError](s.taken(t, k.column, k.key, nil)); ok {
+			*k.to = dup.ID
+		}
 	}
-	f.Own = q.Actor == t.Owner || q.Actor == t.RunAs
-	return f
+	if u.Parent.ID = t.Parent; t.Parent != uuid.Nil && s.tasks[t.Parent] != nil {
+		p := s.tasks[t.Parent]
+		u.Parent.Status, u.Parent.Control = p.Status, p.Control
+	}
+	return u
+}
+
+// Subjects implements [store.Reader].
+func (s *Store) Subjects(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*store.Subject, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	found := map[uuid.UUID]*store.Subject{}
+	for _, id := range ids {
+		if r := s.tasks[id]; r != nil {
+			if found[id] = s.subject(&r.Task); found[id].Abandoned() {
+				found[id].Status = lifecycle.Queued
+			}
+		}
+	}
+	return found, nil
 }
 
 // skipped returns the item that a retry skips; its position is 0 if there is none.
@@ -86,34 +116,16 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 	if !lifecycle.AsListed(q.Dead, t.Status, t.Fence) {
 		return store.Task{}, store.ChangedError(t.ID, q.Action, t.Status, t.Control)
 	}
-	found := s.decided(&t, q)
-	change, err := lifecycle.Decide(found, q.Action)
-	if refusal, ok := errors.AsType[*lifecycle.RefusedError](err); ok {
-		return store.Task{}, &store.StateError{ID: t.ID, RefusedError: *refusal}
-	}
+	subject := s.subject(&t)
+	found := subject.With(q)
+	change, err := subject.Decide(q)
 	if err != nil {
 		return store.Task{}, err
 	}
 	if change.Effect == lifecycle.Requeued {
-		if dup := s.taken(&t, "idempotency_key", store.ContinuationKey(t.ID), nil); dup != nil {
-			return store.Task{}, dup
-		}
-		if dup := s.taken(&t, "unique_key", t.UniqueKey, nil); dup != nil {
-			return store.Task{}, dup
-		}
-		if p := s.tasks[t.Parent]; t.Parent != uuid.Nil && (p == nil || !p.Status.Live()) {
-			ended := &store.ParentError{ID: t.ID, Parent: t.Parent}
-			if p != nil {
-				ended.Status = p.Status
-			}
-			return store.Task{}, ended
-		}
 		if skip = s.skipped(&t); q.Skip && skip.Position == 0 {
 			return store.Task{}, store.ErrNoSkip
 		}
-	}
-	if p := s.tasks[t.Parent]; q.Action == lifecycle.ActDelete && p != nil && p.Status != lifecycle.Completed && p.Control != lifecycle.Delete {
-		return store.Task{}, &store.NeededError{ID: t.ID, Parent: t.Parent, Status: p.Status}
 	}
 	reason := classify.Clean(q.Reason)
 	s.setConditions(t.ID, found.Conditions.Mark(q.Action))

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/store"
 )
@@ -28,6 +30,8 @@ func (r *schedule) reckon(now time.Time) {
 		r.due = now
 	case r.Paused:
 		r.due = time.Time{}
+	case len(r.Overdue) > 0 || r.Buffered != "":
+		r.due = now
 	}
 }
 
@@ -73,31 +77,44 @@ func (s *Store) ChangeSchedule(ctx context.Context, name string, change func(now
 	if err := change(now, &after); err != nil {
 		return store.Schedule{}, err
 	}
-	if reflect.DeepEqual(before, after) {
+	reason := after.ChangeReason
+	if after.ChangeReason = ""; reflect.DeepEqual(before, after) {
 		return after, nil
+	}
+	recorded, err := store.ScheduleChange(&before, &after, after.ModifiedBy, reason)
+	if err != nil {
+		return store.Schedule{}, err
 	}
 	if before.Version == 0 {
 		after.ID, after.Created, after.CreatedBy = store.NewID(), now, after.ModifiedBy
 	}
 	after.Version, after.Modified = before.Version+1, now
+	after.Overlap = cmp.Or(after.Overlap, "allow")
 	after.PauseReason, after.TriggerReason = classify.Clean(after.PauseReason), classify.Clean(after.TriggerReason)
 	r := &schedule{Schedule: after}
 	r.reckon(now)
 	s.commit()
 	s.schedules[name] = r
+	s.recordSetting(recorded)
 	return after, nil
 }
 
 // DeleteSchedule implements [store.Requests].
-func (s *Store) DeleteSchedule(ctx context.Context, name string) error {
+func (s *Store) DeleteSchedule(ctx context.Context, name string, by uuid.UUID, reason string) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	if s.schedules[name] == nil {
+	r := s.schedules[name]
+	if r == nil {
 		return fmt.Errorf("delete the schedule %q: %w", name, store.ErrNoSchedule)
 	}
+	recorded, err := store.ScheduleChange(&r.Schedule, new(store.Schedule), by, reason)
+	if err != nil {
+		return err
+	}
 	delete(s.schedules, name)
+	s.recordSetting(recorded)
 	return nil
 }
 
@@ -127,7 +144,11 @@ func (s *Store) DueSchedules(ctx context.Context, p store.DueSchedules) (store.S
 		due, found.Next = due[:p.Limit], -1
 	}
 	for _, r := range due {
-		found.Due = append(found.Due, r.Schedule)
+		d := r.Schedule
+		if last := s.tasks[d.LastTask]; last != nil {
+			d.LastOpen = last.Status.Live()
+		}
+		found.Due = append(found.Due, d)
 	}
 	return found, nil
 }
@@ -138,22 +159,58 @@ func (s *Store) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, e
 		return false, err
 	}
 	defer s.mu.Unlock()
+	return s.fire(f)
+}
+
+// FireSchedules implements [store.Upkeep].
+func (s *Store) FireSchedules(ctx context.Context, fires []store.ScheduleFire) ([]bool, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	fired := make([]bool, len(fires))
+	for i := range fires {
+		for _, n := range fires[i].Tasks {
+			t := &Task{ID: n.ID, Submitted: n.Submitted}
+			if err := errors.Join(s.taken(t, "unique_key", n.UniqueKey, nil), s.taken(t, "idempotency_key", n.IdempotencyKey, nil)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for i := range fires {
+		var err error
+		if fired[i], err = s.fire(fires[i]); err != nil {
+			return nil, err
+		}
+	}
+	return fired, nil
+}
+
+// fire is FireSchedule. The caller has locked the store's mutex.
+func (s *Store) fire(f store.ScheduleFire) (bool, error) {
 	r := s.schedules[f.Name]
 	if r == nil || r.ID != f.ID || r.Version != f.Version {
 		return false, nil
 	}
 	var tasks []store.NewTask
-	all, last := slices.Clone(f.Tasks), f.LastTask
+	all, last, former := slices.Clone(f.Tasks), f.LastTask, f.Former
 	for i, n := range all {
+		if _, taken := errors.AsType[*store.DuplicateError](s.taken(&Task{ID: n.ID, Submitted: n.Submitted}, "unique_key", n.UniqueKey, nil)); taken {
+			if last == n.ID {
+				last = former
+			}
+			all[i].ID = uuid.Nil
+			continue
+		}
 		d, taken := errors.AsType[*store.DuplicateError](s.taken(&Task{ID: n.ID, Submitted: n.Submitted}, "idempotency_key", n.IdempotencyKey, nil))
-		if !taken {
+		if former = n.ID; !taken {
 			tasks = append(tasks, n)
 			continue
 		}
 		if last == n.ID {
 			last = d.ID
 		}
-		all[i].ID = d.ID
+		all[i].ID, former = d.ID, d.ID
 	}
 	plans, err := newPlans(tasks)
 	if err == nil && len(tasks) > 0 {
@@ -165,6 +222,7 @@ func (s *Store) FireSchedule(ctx context.Context, f store.ScheduleFire) (bool, e
 	now := s.now()
 	r.Version++
 	r.Triggered, r.TriggeredBy, r.TriggerReason = f.Triggered, f.TriggeredBy, f.TriggerReason
+	r.Overdue, r.Buffered = f.Overdue, f.Buffered
 	r.NextAt, r.NextWall, r.LastWall, r.LastTask, r.Secrets = f.NextAt, f.NextWall, f.LastWall, last, f.Secrets
 	r.LastError = classify.Clean(f.LastError)
 	switch {

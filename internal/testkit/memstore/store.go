@@ -32,6 +32,7 @@ type Store struct {
 	families  map[uuid.UUID]*family
 	rates     map[uuid.UUID]rate
 	limits    limits
+	versions  map[reference]version
 	schedules map[string]*schedule
 	unknown   map[unknownKey]*unknownKind
 	queues    map[string]*store.QueuePause // those that have been paused once
@@ -57,6 +58,7 @@ type Double interface {
 	KindRates(ctx context.Context, kind string, limit int) ([]workrate.History, error)
 	PausedQueues(ctx context.Context) ([]store.QueuePause, error)
 	Limited(ctx context.Context, after string, limit int) ([]store.LimitUse, error)
+	SettingChanges(ctx context.Context, f store.SettingFilter) ([]store.SettingChange, error)
 	UnknownKinds(ctx context.Context) ([]store.UnknownKind, error)
 	Schedule(ctx context.Context, name string) (store.Schedule, error)
 	ListSchedules(ctx context.Context, after string, limit int) ([]store.Schedule, error)
@@ -84,7 +86,7 @@ type row struct {
 	share  map[*Tx]bool  // batches in progress
 	writer *Tx           // a batch that has written and not yet committed
 	freed  chan struct{} // closed when a lock is released; nil: there is no waiter
-	// revised: spec and state have, or have had, different revisions, which the database stores as spec_revision.
+	// revised: spec and state have, or have had, different revisions, or the task a version, which the database stores as spec_revision.
 	revised bool
 }
 
@@ -113,7 +115,8 @@ type Row struct {
 
 type event struct {
 	store.Event
-	task uuid.UUID
+	task    uuid.UUID
+	setting *store.SettingChange // nil: the event is of a task
 }
 
 type result struct {
@@ -129,7 +132,7 @@ func New() *Store {
 	return &Store{
 		tasks: make(map[uuid.UUID]*row), procs: make(map[string]*Process),
 		items: make(map[uuid.UUID][]store.Item), ledgers: make(map[uuid.UUID][]store.LedgerPage), attempts: make(map[uuid.UUID][]store.Attempt),
-		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), families: make(map[uuid.UUID]*family), rates: make(map[uuid.UUID]rate), limits: newLimits(), schedules: make(map[string]*schedule), queues: make(map[string]*store.QueuePause), unknown: make(map[unknownKey]*unknownKind), known: make(map[string]bool), watchers: make(map[int]store.Watcher),
+		results: make(map[uuid.UUID]*result), plans: make(map[uuid.UUID]*plan), families: make(map[uuid.UUID]*family), rates: make(map[uuid.UUID]rate), limits: newLimits(), versions: make(map[reference]version), schedules: make(map[string]*schedule), queues: make(map[string]*store.QueuePause), unknown: make(map[unknownKey]*unknownKind), known: make(map[string]bool), watchers: make(map[int]store.Watcher),
 	}
 }
 
@@ -202,7 +205,7 @@ func (s *Store) RegisterWorker(ctx context.Context, p store.Process) error {
 		return nil
 	}
 	p.Version = classify.Clean(p.Version)
-	p.Started, p.Heartbeat, p.Silence, p.Busy, p.Draining, p.Ended, p.EndReason = now, now, 0, 0, false, nil, ""
+	p.Started, p.Heartbeat, p.Silence, p.Draining, p.Ended, p.EndReason = now, now, 0, false, nil, ""
 	s.procs[p.ID] = &Process{Process: p}
 	s.forgetKnown()
 	return nil
@@ -212,7 +215,7 @@ func (s *Store) RegisterWorker(ctx context.Context, p store.Process) error {
 func (s *Store) Release(context.Context) {}
 
 // Heartbeat implements [store.Workers].
-func (s *Store) Heartbeat(ctx context.Context, process string, busy int, draining bool) error {
+func (s *Store) Heartbeat(ctx context.Context, process string, draining bool) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -221,7 +224,7 @@ func (s *Store) Heartbeat(ctx context.Context, process string, busy int, drainin
 	if p == nil || p.Ended != nil {
 		return store.ErrDead
 	}
-	p.Heartbeat, p.Busy, p.Draining = s.now(), busy, draining
+	p.Heartbeat, p.Draining = s.now(), draining
 	if p.Lock == p.lost {
 		p.Lock = 0
 	}
@@ -254,7 +257,7 @@ func (s *Store) Deregister(ctx context.Context, process string) error {
 
 func (s *Store) endProcess(p *Process, why string) {
 	at := s.now()
-	p.Ended, p.EndReason, p.Busy = &at, why, 0
+	p.Ended, p.EndReason = &at, why
 }
 
 // running reports whether a process has not ended.
@@ -291,6 +294,11 @@ func (s *Store) Processes(ctx context.Context, since time.Duration) ([]store.Pro
 		q := p.Process
 		q.Present = p.Lock != 0 && p.Ended == nil
 		q.Silence = now.Sub(q.Heartbeat)
+		for _, t := range s.tasks {
+			if t.Status.InFlight() && t.Process == p.ID && q.Busy < q.Slots {
+				q.Busy++
+			}
+		}
 		ps = append(ps, q)
 	}
 	slices.SortFunc(ps, func(a, b store.Process) int {

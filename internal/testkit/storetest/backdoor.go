@@ -103,7 +103,7 @@ func (e *env) together(f func(submit func([]store.NewTask, bool) error)) {
 		f(e.submit)
 		return
 	}
-	tx, err := e.db.BeginTx(e.ctx(), nil)
+	tx, err := e.submitter.BeginTx(e.ctx(), nil)
 	e.ok(err)
 	f(func(tasks []store.NewTask, notify bool) error {
 		return store.Insert(e.ctx(), tx, e.db.Schema, tasks, notify)

@@ -23,6 +23,17 @@ func (d sqlBackdoor) Insert(ctx context.Context, tasks []store.NewTask, notify b
 	return store.Insert(ctx, d.DB.DB, d.Schema, tasks, notify)
 }
 
+// submitting is a [sqlBackdoor] that stores tasks through another handle.
+type submitting struct {
+	sqlBackdoor
+	by *testdb.DB
+}
+
+// Insert implements [Backdoor].
+func (d submitting) Insert(ctx context.Context, tasks []store.NewTask, notify bool) error {
+	return sqlBackdoor{d.by}.Insert(ctx, tasks, notify)
+}
+
 // update sets columns of the rows of a table that have an id. Its assignments
 // have a %s for their parameter.
 func (d sqlBackdoor) update(ctx context.Context, table, id string, set []assignment) error {

@@ -199,7 +199,7 @@ func batchKeepsTakeoverAway(e *env) {
 	c := e.claimedTask()
 	tx := e.begin(c.Lease)
 	write(e, tx)
-	e.ok(e.s.Heartbeat(e.ctx(), process, 1, false))
+	e.ok(e.s.Heartbeat(e.ctx(), process, false))
 	got, err := e.request(c.ID, lifecycle.ActStop)
 	e.ok(err)
 	is(e, "control", got.Control, lifecycle.Stop)
@@ -294,6 +294,10 @@ func batchSavepoints(e *env) {
 	e.ok(tx.RollbackTo(e.ctx(), "undone"))
 	e.ok(tx.Savepoint(e.ctx(), "kept"))
 	write(e, tx)
+	e.ok(tx.RenewSavepoint(e.ctx(), "kept"))
+	write(e, tx)
+	e.ok(tx.RollbackTo(e.ctx(), "kept"))
+	e.ok(tx.RenewSavepoint(e.ctx(), "kept"))
 	e.ok(tx.ReleaseSavepoint(e.ctx(), "kept"))
 	w := checkpoint(c.Lease)
 	w.Renew = true
@@ -322,7 +326,7 @@ func batchInterrupted(e *env) {
 		is(e, "touched", e.touched(), 0)
 	}
 	tx.Rollback()
-	is(e, "beats", e.s.Heartbeat(e.ctx(), process, 0, false), nil)
+	is(e, "beats", e.s.Heartbeat(e.ctx(), process, false), nil)
 }
 
 // batchLeaksRows: rows that an executor has not closed keep nothing from ending.

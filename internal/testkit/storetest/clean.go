@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -86,93 +88,67 @@ func eraseResults(e *env) {
 	is(e, "a result that is null", string(r), "null")
 }
 
-// old is a page of all tasks, of which those go that ended this long ago.
-func old(keep store.Retention) store.OldTasks {
-	return store.OldTasks{Limit: 100, Items: 100, Youngest: time.Millisecond, Keep: func(string) store.Retention { return keep }}
+// ended returns a page of the tasks that ended so long ago.
+func ended(period time.Duration) store.EndedTasks {
+	return store.EndedTasks{Kind: kind, Period: period, Limit: 100, Items: 100}
 }
 
-// remove removes the tasks of a page.
-func (e *env) remove(p store.OldTasks) store.RemovedTasks {
+// removeEnded removes the tasks of a page.
+func (e *env) removeEnded(p store.EndedTasks) store.RemovedEnded {
 	e.Helper()
-	r, err := e.s.RemoveTasks(e.ctx(), p)
+	r, err := e.s.RemoveEnded(e.ctx(), p)
 	e.ok(err)
 	return r
 }
 
-// removeEnded: tasks in every status, of which only the ended ones go, with all that is
-// theirs, and none of a kind that is kept for ever.
+// endedKinds returns the kinds of ended tasks.
+func (e *env) endedKinds() (names []string) {
+	e.Helper()
+	kinds, err := e.s.EndedKinds(e.ctx())
+	e.ok(err)
+	for _, k := range kinds {
+		if k.Age <= 0 || k.Age > day {
+			e.Errorf("the first of %s ended %v ago", k.Kind, k.Age)
+		}
+		names = append(names, k.Kind)
+	}
+	return names
+}
+
+// removeEnded: tasks in every status, of which only the ended ones of a kind go, with all that is
+// theirs, once they are old enough.
 func removeEnded(e *env) {
-	e.registerWorker()
-	var ended, open []uuid.UUID
+	e.registerWorker(func(p *store.Process) { p.Kinds = map[string][]int{kind: {1}, "fax": {1}} })
+	is(e, "kinds without a task", len(e.endedKinds()), 0)
+	other := e.one(func(t *store.NewTask) { t.Kind = "fax" })
+	_, err := e.request(other, lifecycle.ActStop)
+	e.ok(err)
+	is(e, "kinds", strings.Join(e.endedKinds(), " "), "fax")
+	var over, open []uuid.UUID
 	for _, s := range slices.Backward(lifecycle.Statuses()) { // what waits would be claimed for the others
 		id := e.bring(s)
 		if s.Live() {
 			open = append(open, id)
 		} else {
-			ended = append(ended, id)
+			over = append(over, id)
 		}
 	}
+	is(e, "kinds", strings.Join(e.endedKinds(), " "), kind+" fax")
 	e.passed()
 	events := e.count(Events)
-	is(e, "removed when they are kept for a day", len(e.remove(old(store.Retention{Ended: day})).Ended), 0)
-	page := old(store.Retention{})
-	page.Keep = func(k string) store.Retention {
-		is(e, "kind", k, kind)
-		return store.Retention{}
-	}
-	is(e, "removed when they are kept for ever", len(e.remove(page).Ended), 0)
-	page = old(store.Retention{Ended: time.Millisecond})
-	r := e.remove(page)
-	is(e, "removed", len(r.Ended), len(ended))
-	is(e, "idle", len(r.Idle), 0)
-	for _, id := range ended {
+	is(e, "removed when they are kept for a day", len(e.removeEnded(ended(day)).IDs), 0)
+	r := e.removeEnded(ended(time.Millisecond))
+	is(e, "removed", len(r.IDs), len(over))
+	for _, id := range over {
 		e.gone(id)
 	}
-	for _, id := range open {
+	for _, id := range append(open, other) {
 		e.read(id)
 	}
+	is(e, "kinds after that", strings.Join(e.endedKinds(), " "), "fax")
 	is(e, "attempts and results", e.count(Attempts)+e.count(Results)+e.count(Items), 0)
 	is(e, "events", e.count(Events), events)
-	is(e, "removed again", len(e.remove(page).Ended), 0)
-}
-
-// removeGuarded: a task that is retried after the cleaner has read it stays.
-func removeGuarded(e *env) {
-	e.registerWorker()
-	id := e.bring(lifecycle.Failure)
-	e.passed()
-	page := old(store.Retention{})
-	page.Keep = func(string) store.Retention {
-		_, err := e.request(id, lifecycle.ActRetry)
-		e.ok(err)
-		return store.Retention{Ended: time.Millisecond}
-	}
-	is(e, "removed", len(e.remove(page).Ended), 0)
-	is(e, "status", e.read(id).Status, lifecycle.Queued)
-}
-
-// removeIdle: a task that waits and is due, and has not changed, goes with an event;
-// one that is due later, that runs or has ended stays.
-func removeIdle(e *env) {
-	e.registerWorker()
-	leased := e.claimedTask().ID
-	idle := e.one()
-	later := e.one(func(t *store.NewTask) { t.Delay = day })
-	paused := e.one()
-	_, err := e.request(paused, lifecycle.ActPause)
-	e.ok(err)
-	e.passed()
-	r := e.remove(old(store.Retention{Idle: time.Millisecond}))
-	is(e, "idle", len(r.Idle), 2)
-	is(e, "ended", len(r.Ended), 0)
-	e.gone(idle)
-	e.gone(paused)
-	e.read(leased)
-	e.read(later)
-	es, err := e.s.Events(e.ctx(), idle, 10)
-	e.ok(err)
-	is(e, "events", len(es), 1)
-	is(e, "event", es[0].Action+": "+es[0].Reason, "delete: "+store.EventReasonIdle)
+	is(e, "removed again", len(e.removeEnded(ended(time.Millisecond)).IDs), 0)
 }
 
 // removePages: each page goes on where the one before it has stopped, whether something was
@@ -180,23 +156,22 @@ func removeIdle(e *env) {
 func removePages(e *env) {
 	e.registerWorker()
 	for range 3 {
-		e.one(func(t *store.NewTask) { t.Delay = day })
 		e.ended(store.Retention{})
 	}
 	e.passed()
-	page := old(store.Retention{Ended: time.Millisecond})
+	page := ended(time.Millisecond)
 	page.Limit = 2
 	removed, pages := 0, 0
 	for {
-		r := e.remove(page)
+		r := e.removeEnded(page)
 		pages++
-		removed += len(r.Ended)
-		if page.After = r.Next; r.Next == uuid.Nil {
+		removed += len(r.IDs)
+		if page.After = r.Next; r.Next == (store.EndedCursor{}) {
 			break
 		}
 	}
 	is(e, "removed", removed, 3)
-	is(e, "pages", pages >= 3 && pages <= 4, true)
+	is(e, "pages", pages == 2, true)
 	// Tasks with many items go one by one.
 	for range 2 {
 		c := e.claimedTask()
@@ -206,13 +181,111 @@ func removePages(e *env) {
 		}).OK, true)
 	}
 	e.passed()
-	page = old(store.Retention{Ended: time.Millisecond})
-	r := e.remove(page)
-	is(e, "removed at once", len(r.Ended), 1)
+	r := e.removeEnded(ended(time.Millisecond))
+	is(e, "removed at once", len(r.IDs), 1)
+	page = ended(time.Millisecond)
 	page.After = r.Next
-	is(e, "removed after that", len(e.remove(page).Ended), 1)
-	// Tasks that are too young end the search.
-	young := old(store.Retention{Ended: day})
-	young.Youngest, young.Limit = day, 1
-	is(e, "next", e.remove(young).Next, uuid.Nil)
+	is(e, "removed after that", len(e.removeEnded(page).IDs), 1)
+}
+
+// waiting is a page of all tasks, of which those go that have been idle for so long.
+func waiting(period time.Duration) store.WaitingTasks {
+	return store.WaitingTasks{
+		Limit: 100, Items: 100, Youngest: time.Millisecond,
+		Keep: func(string) store.Retention { return store.Retention{Idle: period} },
+	}
+}
+
+// removeIdle removes the idle tasks of a page.
+func (e *env) removeIdle(p store.WaitingTasks) store.RemovedIdle {
+	e.Helper()
+	r, err := e.s.RemoveIdle(e.ctx(), p)
+	e.ok(err)
+	return r
+}
+
+// removeGuarded: a task that changes after the cleaner has read it stays.
+func removeGuarded(e *env) {
+	e.registerWorker()
+	id := e.one()
+	e.passed()
+	page := waiting(0)
+	page.Keep = func(string) store.Retention {
+		is(e, "claimed", e.claim(1)[0].ID, id)
+		return store.Retention{Idle: time.Millisecond}
+	}
+	is(e, "removed", len(e.removeIdle(page).IDs), 0)
+	is(e, "status", e.read(id).Status, lifecycle.Scheduling)
+}
+
+// removeIdle: a task that waits and is due, and has not changed, goes with an event;
+// one that is due later, that runs or has ended stays, and all of a kind that is kept for ever.
+func removeIdle(e *env) {
+	e.registerWorker()
+	e.ended(store.Retention{})
+	leased := e.claimedTask().ID
+	idle := e.one()
+	later := e.one(func(t *store.NewTask) { t.Delay = day })
+	paused := e.one()
+	_, err := e.request(paused, lifecycle.ActPause)
+	e.ok(err)
+	e.passed()
+	is(e, "idle when they are kept for ever", len(e.removeIdle(waiting(0)).IDs), 0)
+	is(e, "idle", len(e.removeIdle(waiting(time.Millisecond)).IDs), 2)
+	e.gone(idle)
+	e.gone(paused)
+	e.read(leased)
+	e.read(later)
+	es, err := e.s.Events(e.ctx(), idle, 10)
+	e.ok(err)
+	is(e, "events", len(es), 1)
+	is(e, "event", es[0].Action+": "+es[0].Reason, "delete: "+store.EventReasonIdle)
+	// Each page goes on where the one before it has stopped.
+	page := waiting(time.Millisecond)
+	page.Limit = 1
+	pages := 1
+	for r := e.removeIdle(page); r.Next != uuid.Nil; r = e.removeIdle(page) {
+		page.After = r.Next
+		pages++
+	}
+	is(e, "pages of three tasks", pages >= 3 && pages <= 4, true)
+}
+
+// removeIdleByID: neither a task that was merged or is of another clock, nor one of a kind that is kept, keeps the cleaner from the
+// tasks behind it. Tasks whose ids say that they are too young are not read.
+func removeIdleByID(e *env) {
+	at := func(kind string, age time.Duration) uuid.UUID {
+		return e.one(func(t *store.NewTask) {
+			ms := uint64(time.Now().Add(-age).UnixMilli())
+			for i := range 6 {
+				t.ID[i] = byte(ms >> (40 - 8*i))
+			}
+			t.Kind = kind
+		})
+	}
+	at("kept", 40*day) // created now, as after a merge
+	old := at("idle", 30*day)
+	at("young", 0)
+	at("young", 10*day)
+	future := at("idle", -400*day)
+	e.passed()
+	page := waiting(time.Millisecond)
+	page.Limit, page.Youngest = 1, 20*day
+	page.Keep = func(kind string) store.Retention {
+		if kind == "young" {
+			e.Error("a task was read that is too young")
+		}
+		return store.Retention{Idle: map[string]time.Duration{"idle": time.Millisecond}[kind]}
+	}
+	pages := 0
+	for more := true; more; more = page.After != uuid.Nil {
+		before := page.After
+		page.After = e.removeIdle(page).Next
+		is(e, "it goes on", page.After == uuid.Nil || bytes.Compare(before[:], page.After[:]) < 0, true)
+		pages++
+	}
+	is(e, "pages", pages <= 5, true)
+	e.gone(old)
+	e.gone(future)
+	is(e, "left", e.count(Tasks), 3)
 }

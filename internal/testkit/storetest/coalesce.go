@@ -88,8 +88,8 @@ func coalesceIdentity(e *env) {
 	is(e, "tasks", e.count(Tasks), 5)
 }
 
-// coalesceTimes: immediate and delayed submissions are kept apart, and the
-// earlier time wins.
+// coalesceTimes: immediate and delayed submissions are kept apart. The earlier time
+// wins, but a submission that names a time starts then.
 func coalesceTimes(e *env) {
 	of := referring()
 	in := func(d time.Duration) func(*store.NewTask) { return func(t *store.NewTask) { t.Delay = d } }
@@ -103,11 +103,15 @@ func coalesceTimes(e *env) {
 	}
 	is(e, "delayed once more", e.insert(of(`{"n": 3}`, in(time.Hour)))[0], later)
 	is(e, "delayed for longer", e.insert(of(`{"n": 4}`, in(3*time.Hour)))[0], later)
-	is(e, "delayed to a time", e.insert(of(`{"n": 5}`, func(t *store.NewTask) { t.NotBefore = time.Now().Add(100 * time.Hour) }))[0], later)
 	got := e.read(later)
-	is(e, "spec", string(got.Spec), `{"n": 5}`)
+	is(e, "spec", string(got.Spec), `{"n": 4}`)
 	if got.Wait <= 50*time.Minute || got.Wait > time.Hour {
 		e.Fatalf("due in %v, want the earliest time: an hour", got.Wait)
+	}
+	at := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	is(e, "delayed to a time", e.insert(of(`{"n": 5}`, func(t *store.NewTask) { t.NotBefore = at }))[0], later)
+	if got := e.read(later); !got.NotBefore.Equal(at) {
+		e.Fatalf("due at %v, want %v", got.NotBefore, at)
 	}
 	is(e, "immediate once more", e.insert(of(`{"n": 6}`))[0], now)
 }
@@ -296,23 +300,28 @@ func coalesceRequested(e *env) {
 }
 
 // coalesceTwoWaiting: when a task comes back to the queue and another was
-// submitted meanwhile, both take the next submission.
+// submitted meanwhile, one takes the next submission and the other ends.
 func coalesceTwoWaiting(e *env) {
 	e.registerWorker()
 	of := referring()
-	first := e.insert(of(`{"n": 1}`))[0]
+	unique := func(t *store.NewTask) { t.UniqueKey = "u" }
+	first := e.insert(of(`{"n": 1}`, unique))[0]
 	c := e.claim(1)[0]
 	second := e.insert(of(`{"n": 2}`))[0]
 	if a := e.apply(store.Write{Lease: c.Lease, To: lifecycle.Queued, Attempts: 1, Reason: "retry"}); !a.OK {
 		e.Fatal("a task does not come back to the queue")
 	}
-	is(e, "third", e.insert(of(`{"n": 3}`, func(t *store.NewTask) { t.UniqueKey = "u" }))[0], second)
-	for _, id := range []uuid.UUID{first, second} {
-		is(e, "spec", string(e.read(id).Spec), `{"n": 3}`)
+	third := of(`{"n": 3}`, func(t *store.NewTask) { t.Actor = uuid.New() })
+	is(e, "third", e.insert(third)[0], second)
+	is(e, "spec and unique key", string(e.read(second).Spec)+e.read(second).UniqueKey, `{"n": 3}u`)
+	got := e.read(first)
+	is(e, "end of the first", fmt.Sprint(string(got.Spec), got.Status, got.Partial, got.StatusDetail),
+		fmt.Sprint(`{"n": 1}`, lifecycle.Completed, true, lifecycle.SupersededBy(second)))
+	if got.Stopped == nil || got.WaitingReason != "" || got.ModifiedBy != third.Actor {
+		e.Fatalf("the first is %+v", got)
 	}
-	is(e, "unique keys", e.read(first).UniqueKey+e.read(second).UniqueKey, "u")
-	is(e, "fourth", e.insert(of(`{"n": 4}`, func(t *store.NewTask) { t.UniqueKey = "u" }))[0], second)
-	is(e, "spec of the first", string(e.read(first).Spec), `{"n": 4}`)
+	is(e, "fourth", e.insert(of(`{"n": 4}`, unique))[0], second)
+	is(e, "claimed", e.claim(9)[0].ID, second)
 }
 
 // coalesceConcurrently: of submissions at the same time one is stored, and the
@@ -356,6 +365,10 @@ func coalesceRandomly(e *env) {
 			id := e.insert(of(strconv.Itoa(n)))[0]
 			newest[id] = n
 			for other := range newest {
+				if e.read(other).Status.Terminal() { // superseded
+					delete(newest, other)
+					continue
+				}
 				if _, ok := leased[other]; !ok && !halfDone[other] {
 					newest[other] = n
 				}

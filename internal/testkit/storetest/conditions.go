@@ -205,14 +205,17 @@ func conditionsRequests(e *env) {
 // conditionsApproval: a task that waits for approval is paused until a permitted person approves it.
 func conditionsApproval(e *env) {
 	e.registerWorker()
-	owner, runAs := uuid.New(), uuid.New()
-	approval := func(t *store.NewTask) { t.Owner, t.RunAs, t.Options.Approval = owner, runAs, true }
+	owner, runAs, submitter := uuid.New(), uuid.New(), uuid.New()
+	approval := func(t *store.NewTask) {
+		t.Owner, t.RunAs, t.Actor, t.Options.Approval = owner, runAs, submitter, true
+	}
 	approve := func(by uuid.UUID) store.Request { return store.Request{Action: lifecycle.ActApprove, Actor: by} }
 	before := e.one(approval)
 	is(e, "before its first batch", e.control(before), "PAUSE it waits for approval before its first batch, by a second person")
 	is(e, "claimed", len(e.claim(10)), 0)
 	e.refusedFor(before, approve(owner), "somebody other")
 	e.refusedFor(before, approve(runAs), "somebody other")
+	e.refusedFor(before, approve(submitter), "somebody other")
 	e.refusedFor(before, store.Request{Action: lifecycle.ActResume, Actor: uuid.Max}, "approve it")
 	_, err := e.s.Request(e.ctx(), before, approve(uuid.Max))
 	e.ok(err)

@@ -34,7 +34,8 @@ func deadGroups(e *env) {
 		e.Helper()
 		gs, err := e.ops().DeadGroups(e.ctx(), f)
 		e.ok(err)
-		for _, g := range gs {
+		is(e, "truncated", len(gs.Truncated), 0)
+		for _, g := range gs.Groups {
 			text += fmt.Sprintf("%s %s %d, ", g.Kind, g.Code, g.Tasks)
 		}
 		return text
@@ -48,8 +49,22 @@ func deadGroups(e *env) {
 	is(e, "old ones", groups(store.Filter{EndedFor: time.Hour}), "")
 	gs, err := e.ops().DeadGroups(e.ctx(), store.Filter{Code: "gone"})
 	e.ok(err)
-	is(e, "example", gs[0].Example, last.ID)
-	is(e, "times", [2]bool{gs[0].Oldest.Equal(*e.read(first.ID).Stopped), gs[0].Newest.Equal(*e.read(last.ID).Stopped)}, [2]bool{true, true})
+	is(e, "example", gs.Groups[0].Example, last.ID)
+	is(e, "times", [2]bool{gs.Groups[0].Oldest.Equal(*e.read(first.ID).Stopped), gs.Groups[0].Newest.Equal(*e.read(last.ID).Stopped)}, [2]bool{true, true})
+	for _, status := range []lifecycle.Status{lifecycle.Error, lifecycle.Failure} {
+		for kinds, want := range map[string]int{"": 1, kind: 1, "other": 0} {
+			f := store.Filter{Statuses: []lifecycle.Status{status, status}}
+			if kinds != "" {
+				f.Kinds = []string{kinds, "none"}
+			}
+			if status == lifecycle.Failure {
+				want *= 2
+			}
+			ts, err := e.s.Tasks(e.ctx(), f)
+			e.ok(err)
+			is(e, fmt.Sprintf("in %s of kind %q", status, kinds), len(ts), want)
+		}
+	}
 	page := func(f store.Filter) (ids []uuid.UUID) {
 		e.Helper()
 		f.Statuses = []lifecycle.Status{lifecycle.Error, lifecycle.Failure}
@@ -62,6 +77,10 @@ func deadGroups(e *env) {
 	}
 	is(e, "a page", page(store.Filter{Code: "gone"}), []uuid.UUID{last.ID, first.ID})
 	is(e, "the next page", page(store.Filter{Code: "gone", Before: last.ID}), []uuid.UUID{first.ID})
+	is(e, "a page of one", page(store.Filter{Limit: 1, Kinds: []string{kind}, Queue: "default"}), []uuid.UUID{last.ID})
+	is(e, "roots", len(page(store.Filter{Roots: true})), 3)
+	is(e, "previews", len(page(store.Filter{Previews: true})), 0)
+	is(e, "of an owner", page(store.Filter{Code: "gone", Owner: first.Owner}), []uuid.UUID{first.ID})
 	is(e, "a page of old ones", len(page(store.Filter{EndedFor: time.Hour})), 0)
 	is(e, "a page of new ones", len(page(store.Filter{Code: "gone", EndedFor: time.Nanosecond})) <= 2, true)
 }

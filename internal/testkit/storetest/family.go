@@ -166,14 +166,7 @@ func childRetried(e *env) {
 	e.end(children[0], lifecycle.Failure)
 	e.end(parent, lifecycle.Failure)
 	e.passed()
-	page := old(store.Retention{})
-	page.Keep = func(k string) store.Retention {
-		if k == kind {
-			return store.Retention{Ended: time.Millisecond}
-		}
-		return store.Retention{}
-	}
-	e.remove(page)
+	e.removeEnded(ended(time.Millisecond))
 	e.gone(parent.ID)
 	refused(children[0], "")
 }
@@ -232,9 +225,7 @@ func bucketOutlivesParent(e *env) {
 	e.end(child, lifecycle.Completed)
 	e.end(parent, lifecycle.Completed)
 	e.passed()
-	page := old(store.Retention{})
-	page.Keep = func(k string) store.Retention { return map[string]store.Retention{kind: {Ended: time.Millisecond}}[k] }
-	e.remove(page)
+	e.removeEnded(ended(time.Millisecond))
 	e.gone(parent.ID)
 	is(e, "spec", len(e.read(child.ID).Spec), 0)
 	p, err := e.s.Plan(e.ctx(), child.ID)
@@ -345,28 +336,48 @@ func childrenKept(e *env) {
 	e.end(children[1], lifecycle.Completed)
 	never := e.one(childOf(parent.ID))
 	e.passed()
-	page := old(store.Retention{Ended: time.Millisecond, Idle: time.Millisecond})
-	r := e.remove(page)
-	is(e, "removed", len(r.Ended)+len(r.Idle), 0)
+	ofChildren := ended(time.Millisecond)
+	ofChildren.Kind = childKind
+	is(e, "ended children removed", len(e.removeEnded(ofChildren).IDs), 0)
+	is(e, "idle children removed", len(e.removeIdle(waiting(time.Millisecond)).IDs), 0)
 	_, err := e.request(never, lifecycle.ActStop)
 	e.ok(err)
 	e.woken(parent.ID)
 	e.end(e.claim(1)[0], lifecycle.Completed)
 	e.passed()
-	is(e, "removed", len(e.remove(page).Ended), 4)
+	is(e, "parents removed", len(e.removeEnded(ended(time.Millisecond)).IDs), 1)
+	is(e, "children removed", len(e.removeEnded(ofChildren).IDs), 3)
 
-	parent, children = e.withChildren(1)
-	e.end(children[0], lifecycle.Completed)
+	// Those that stay are passed.
+	parent, children = e.withChildren(3)
+	for _, c := range children {
+		e.end(c, lifecycle.Completed)
+	}
 	e.end(parent, lifecycle.Failure)
 	e.passed()
-	keep := page.Keep
-	page.Keep = func(k string) store.Retention {
-		if k == kind {
-			return store.Retention{} // the parent stays
-		}
-		return keep(k)
-	}
-	is(e, "removed of a parent that has failed", len(e.remove(page).Ended), 0)
+	ofChildren.Limit = 2
+	r := e.removeEnded(ofChildren)
+	is(e, "removed of a parent that has failed", len(r.IDs), 0)
+	is(e, "last child that was read", r.Next.ID, children[1].ID)
+	ofChildren.After = r.Next
+	r = e.removeEnded(ofChildren)
+	is(e, "removed of a parent that has failed", len(r.IDs), 0)
+	is(e, "next", r.Next, store.EndedCursor{})
+}
+
+// parentKept: a parent that waits to be claimed is not idle while a child is open.
+func parentKept(e *env) {
+	e.registerFamily()
+	parent, children := e.withChildren(1)
+	is(e, "released", e.apply(store.Write{Lease: parent.Lease, To: lifecycle.Queued, Reason: "yields"}).OK, true)
+	e.passed()
+	is(e, "removed beside an open child", len(e.removeIdle(waiting(time.Millisecond)).IDs), 0)
+	e.end(children[0], lifecycle.Completed)
+	e.passed()
+	is(e, "removed", e.removeIdle(waiting(time.Millisecond)).IDs, []uuid.UUID{parent.ID})
+	ofChildren := ended(time.Millisecond)
+	ofChildren.Kind = childKind
+	is(e, "children removed", len(e.removeEnded(ofChildren).IDs), 1)
 }
 
 // childrenEndTogether: children end at once, and whoever ends one makes the check after it.
@@ -427,7 +438,7 @@ func childrenCounted(e *env) {
 	is(e, "woken", len(e.woken(parent.ID)), 0)
 	_, err = e.s.Request(e.ctx(), parent.ID, store.Request{Action: lifecycle.ActChange, MaxParallel: 2})
 	e.ok(err)
-	is(e, "events", e.events(parent.ID), "limit: max parallel 2")
+	is(e, "events", e.events(parent.ID), "change: max parallel 2")
 	is(e, "woken when more may be open", len(e.woken(parent.ID)), 1)
 	w := checkpoint(children[4].Lease)
 	w.Progress = lifecycle.Progress{Total: 3}

@@ -186,7 +186,7 @@ func (e execer) ExecContext(ctx context.Context, query string, args ...any) (sql
 
 // insertExecerOnly: a handle that cannot query is enough, except for a reference.
 func insertExecerOnly(e *env) {
-	h := execer{e.db.DB}
+	h := execer{e.submitter.DB}
 	n := task(func(t *store.NewTask) { t.UniqueKey = "u" })
 	e.ok(store.Insert(e.ctx(), h, e.db.Schema, []store.NewTask{n}, true))
 	is(e, "status", e.read(n.ID).Status, lifecycle.Queued)
@@ -203,7 +203,7 @@ func insertExecerOnly(e *env) {
 
 // insertRollback: what is submitted to a transaction exists if it commits.
 func insertRollback(e *env) {
-	tx, err := e.db.BeginTx(e.ctx(), nil)
+	tx, err := e.submitter.BeginTx(e.ctx(), nil)
 	e.ok(err)
 	n := task()
 	e.ok(store.Insert(e.ctx(), tx, e.db.Schema, []store.NewTask{n, task()}, true))

@@ -91,6 +91,28 @@ func limitsAdmit(e *env) {
 	is(e, "its permit is free", e.takePermits(c[2], limit("e", 1)), "")
 }
 
+// limitsIdle: a key whose tasks have ended is not listed, unless it is set.
+func limitsIdle(e *env) {
+	e.registerWorker()
+	for range 3 {
+		e.one()
+	}
+	c := e.claim(3)
+	is(e, "first", e.takePermits(c[0], limit("a", 1), limit("b", 2)), "")
+	is(e, "second", e.takePermits(c[1], limit("b", 2)), "")
+	is(e, "third", e.takePermits(c[2], limit("c", 1)), "")
+	is(e, "all", e.uses(), "a 1 of 1, 0 wait; b 2 of 2, 0 wait; c 1 of 1, 0 wait; ")
+	for i := range 2 {
+		e.executes(c[i])
+		e.end(c[i], lifecycle.Completed)
+	}
+	is(e, "one is left", e.uses(), "c 1 of 1, 0 wait; ")
+	e.ok(e.s.SetLimit(e.ctx(), "b", 7, uuid.Nil, "because"))
+	e.executes(c[2])
+	e.end(c[2], lifecycle.Completed)
+	is(e, "one is set", e.uses(), "b 0 of 7, 0 wait; ")
+}
+
 // limitsTogether: tasks that take permits in one call, and in calls at the same time, get no more permits
 // than there are.
 func limitsTogether(e *env) {
@@ -185,21 +207,21 @@ func limitsWake(e *env) {
 	stopped := e.claim(5)
 	is(e, "claimed to stop", len(stopped), 1)
 	e.end(e.executes(stopped[0]), lifecycle.Completed)
-	e.ok(e.s.SetLimit(e.ctx(), "a", 3, uuid.Max))
+	e.ok(e.s.SetLimit(e.ctx(), "a", 3, uuid.Max, "because"))
 	is(e, "set", e.uses(), "a 1 of 3, 2 wait; ") // they are due
 	both := e.claim(5)
 	is(e, "claimed after more permits", len(both), 2)
 	for _, t := range both {
 		is(e, "takes a permit", e.takePermits(t, limit("a", 1)), "")
 	}
-	e.ok(e.s.SetLimit(e.ctx(), "a", 0, uuid.Nil))
+	e.ok(e.s.SetLimit(e.ctx(), "a", 0, uuid.Nil, "because"))
 	is(e, "taken back", e.uses(), "a 3 of 1, 0 wait; ")
-	if err := e.s.SetLimit(e.ctx(), "a", -1, uuid.Nil); err != nil {
+	if err := e.s.SetLimit(e.ctx(), "a", -1, uuid.Nil, "because"); err != nil {
 		e.Errorf("less than 1 takes it back too: %v", err)
 	}
-	e.ok(e.s.SetLimit(e.ctx(), "of no task", 2, uuid.Nil))
+	e.ok(e.s.SetLimit(e.ctx(), "of no task", 2, uuid.Nil, "because"))
 	is(e, "set, and of no task", e.uses(), "a 3 of 1, 0 wait; of no task 0 of 2, 0 wait; ")
-	e.ok(e.s.SetLimit(e.ctx(), "of no task", 0, uuid.Nil))
+	e.ok(e.s.SetLimit(e.ctx(), "of no task", 0, uuid.Nil, "because"))
 	is(e, "taken back, and of no task", e.uses(), "a 3 of 1, 0 wait; ")
 }
 

@@ -55,6 +55,8 @@ func listFilters(e *env) {
 		t.Options.Previewed = 1
 		t.Options.Child = &store.Child{Parent: other, Segment: json.RawMessage(`{"preview":true}`), Number: 1}
 	})
+	root := e.one(func(t *store.NewTask) { t.Kind = "family" })
+	e.one(func(t *store.NewTask) { t.Kind, t.Parent = "family", root })
 	for name, c := range map[string]struct {
 		f    store.Filter
 		want []uuid.UUID
@@ -66,7 +68,15 @@ func listFilters(e *env) {
 		"queue":     {store.Filter{Queue: "elsewhere"}, []uuid.UUID{other}},
 		"reference": {store.Filter{Reference: "r"}, []uuid.UUID{other}},
 		"key":       {store.Filter{UniqueKey: "u'"}, []uuid.UUID{special}},
+		"page":      {store.Filter{Reference: "r", Before: other}, nil},
+		"before it": {store.Filter{Reference: "r", Before: preview}, []uuid.UUID{other}},
+		"key of":    {store.Filter{UniqueKey: "u'", Owner: owner, Kinds: []string{kind}, Statuses: []lifecycle.Status{lifecycle.Failure}}, []uuid.UUID{special}},
+		"no key of": {store.Filter{UniqueKey: "u'", Owner: uuid.New()}, nil},
+		"keys":      {store.Filter{UniqueKey: "u'", Reference: "r"}, nil},
+		"key by id": {store.Filter{UniqueKey: "u'", IDs: []uuid.UUID{special, other}, Owner: owner}, []uuid.UUID{special}},
+		"part":      {store.Filter{UniqueKey: "u"}, nil},
 		"follows":   {store.Filter{Follows: follows}, []uuid.UUID{special}},
+		"roots":     {store.Filter{Kinds: []string{"family"}, Roots: true}, []uuid.UUID{root}},
 		"previews":  {store.Filter{Previews: true}, []uuid.UUID{preview}},
 		"preview":   {store.Filter{Previews: true, IDs: []uuid.UUID{other, preview}}, []uuid.UUID{preview}},
 		"before":    {store.Filter{Before: other}, []uuid.UUID{special}},

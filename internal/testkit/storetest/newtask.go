@@ -42,10 +42,20 @@ var newFields = map[string]newField{
 	"RunAs":     {},
 	"Actor":     {set: func(t *store.NewTask, _ int) { t.Actor = uuid.New() }, read: func(n *store.NewTask, t *store.Task) (any, any) { return n.Actor, t.CreatedBy }},
 	"Queue":     {},
-	"Priority":  {set: func(t *store.NewTask, n int) { t.Priority = 2 + n }},
+	"Priority":  {set: func(t *store.NewTask, n int) { t.Priority = 5 - 2*n }},
 	"NotBefore": {set: func(t *store.NewTask, n int) { t.NotBefore = time.Date(2100, 1, 3-n, 0, 0, 0, 0, time.UTC) }},
 	"Delay":     {unread: "not with NotBefore"},
 	"Reference": {},
+	"Version": {
+		set: func(t *store.NewTask, n int) {
+			if t.Reference != "" {
+				t.Version = new(int64(n))
+			}
+		},
+		read: func(n *store.NewTask, t *store.Task) (any, any) {
+			return versionOf(&n.Submitted), versionOf(&t.Submitted)
+		},
+	},
 	"UniqueKey": {set: func(t *store.NewTask, _ int) { t.UniqueKey = "unique" }},
 	"IdempotencyKey": {
 		set:       func(t *store.NewTask, n int) { t.IdempotencyKey = fmt.Sprint("key", n) },
@@ -53,6 +63,14 @@ var newFields = map[string]newField{
 	},
 	"Total":  {set: func(t *store.NewTask, n int) { t.Total = int64(10 * n) }, read: func(n *store.NewTask, t *store.Task) (any, any) { return n.Total, t.Progress.Total }},
 	"Parent": {set: func(t *store.NewTask, _ int) { t.Parent = uuid.New() }, notMerged: "not with Reference"},
+}
+
+// versionOf is the version of a task, or -1.
+func versionOf(s *store.Submitted) int64 {
+	if s.Version == nil {
+		return -1
+	}
+	return *s.Version
 }
 
 // plainField is a text, a number or an id that is stored, merged and read as it is.

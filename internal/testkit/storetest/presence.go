@@ -127,7 +127,7 @@ func presenceHeld(e *env) {
 	}
 	e.endsWith(cancel, done)
 	// Its next heartbeat removes the lock from its row.
-	e.ok(e.s.Heartbeat(e.ctx(), other, 0, false))
+	e.ok(e.s.Heartbeat(e.ctx(), other, false))
 	r := e.reading()
 	is(e, "after its end", fmt.Sprint(r.Others, r.Present, r.Missing), "[other] false false")
 

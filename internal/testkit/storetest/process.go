@@ -14,7 +14,7 @@ import (
 // deadNeverRevives: a process declared dead stays so.
 func deadNeverRevives(e *env) {
 	e.registerWorker(func(p *store.Process) { p.DeadAfter = 10 * time.Minute })
-	e.ok(e.s.Heartbeat(e.ctx(), process, 3, true))
+	e.ok(e.s.Heartbeat(e.ctx(), process, true))
 	r, err := e.s.Reap(e.ctx(), nil)
 	e.ok(err)
 	is(e, "dead", len(r.Dead), 0)
@@ -26,18 +26,18 @@ func deadNeverRevives(e *env) {
 	r, err = e.s.Reap(e.ctx(), nil)
 	e.ok(err)
 	is(e, "dead", fmt.Sprint(r.Dead), fmt.Sprint([]string{process}))
-	if err := e.s.Heartbeat(e.ctx(), process, 0, false); !errors.Is(err, store.ErrDead) {
+	if err := e.s.Heartbeat(e.ctx(), process, false); !errors.Is(err, store.ErrDead) {
 		e.Fatalf("a beat of the dead: %v", err)
 	}
 	e.registerWorker() // twice is no error and no revival
-	if err := e.s.Heartbeat(e.ctx(), process, 0, false); !errors.Is(err, store.ErrDead) {
+	if err := e.s.Heartbeat(e.ctx(), process, false); !errors.Is(err, store.ErrDead) {
 		e.Fatalf("a beat of the dead: %v", err)
 	}
 	e.ok(e.s.Deregister(e.ctx(), process))
 	ps, err := e.s.Processes(e.ctx(), time.Hour)
 	e.ok(err)
 	is(e, "alive", ps[0].Alive(), false)
-	if err := e.s.Heartbeat(e.ctx(), "nobody", 0, false); !errors.Is(err, store.ErrDead) {
+	if err := e.s.Heartbeat(e.ctx(), "nobody", false); !errors.Is(err, store.ErrDead) {
 		e.Fatalf("a beat of nobody: %v", err)
 	}
 }
@@ -56,7 +56,7 @@ func leaveReleases(e *env) {
 	}
 	is(e, "ended", e.read(ended).Status, lifecycle.Completed)
 	is(e, "of the other", e.read(other).Status, lifecycle.Scheduling)
-	if err := e.s.Heartbeat(e.ctx(), process, 0, false); !errors.Is(err, store.ErrDead) {
+	if err := e.s.Heartbeat(e.ctx(), process, false); !errors.Is(err, store.ErrDead) {
 		e.Fatalf("a beat after leaving: %v", err)
 	}
 }
@@ -162,13 +162,19 @@ func processes(e *env) {
 	e.registerWorker(func(p *store.Process) {
 		p.Kinds, p.Queues, p.Slots, p.DeadAfter, p.SafeMode = map[string][]int{kind: {1, 2}, "x": {3}}, []string{"a", "b"}, 7, 1500*time.Millisecond, true
 	})
-	e.ok(e.s.Heartbeat(e.ctx(), process, 4, true))
+	e.ok(e.s.Heartbeat(e.ctx(), process, true))
+	for range 2 {
+		e.one(func(t *store.NewTask) { t.Queue = "a" })
+	}
+	claimed, err := e.s.Claim(e.ctx(), store.Claim{Process: process, Kinds: map[string][]int{kind: {1}}, Queues: []string{"a"}, Limit: 2})
+	e.ok(err)
+	is(e, "claimed", len(claimed.Tasks), 2)
 	ps, err := e.s.Processes(e.ctx(), time.Hour)
 	e.ok(err)
 	is(e, "processes", len(ps), 2)
 	p := ps[0]
 	is(e, "process", fmt.Sprint(p.ID, p.Version, p.Kinds, p.Queues, p.Slots, p.Busy, p.Draining, p.DeadAfter, p.Ended == nil),
-		fmt.Sprint(process, "test", map[string][]int{kind: {1, 2}, "x": {3}}, []string{"a", "b"}, 7, 4, true, 1500*time.Millisecond, true))
+		fmt.Sprint(process, "test", map[string][]int{kind: {1, 2}, "x": {3}}, []string{"a", "b"}, 7, 2, true, 1500*time.Millisecond, true))
 	is(e, "safe mode", [2]bool{p.SafeMode, ps[1].SafeMode}, [2]bool{true, false})
 	is(e, "left", ps[1].Ended != nil && ps[1].EndReason == "left" && !ps[1].Alive(), true)
 	e.setEnded("left", -2*time.Hour)

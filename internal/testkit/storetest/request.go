@@ -227,7 +227,7 @@ func requestPriority(e *env) {
 	before.Priority = 1
 	is(e, "returned", fmt.Sprint(got.Priority, got.ModifiedBy), fmt.Sprint(1, actor))
 	sameRow(e, "stored", e.read(second), before, got.Created)
-	is(e, "events", e.events(second), "limit: priority 1: it is urgent")
+	is(e, "events", e.events(second), "change: priority 1: it is urgent")
 	is(e, "claimed", e.claim(1)[0].ID, second)
 	got, err = e.s.Request(e.ctx(), second, to(3)) // while it is in flight
 	e.ok(err)
@@ -286,7 +286,7 @@ func requestOrphan(e *env) {
 			is(e, "stalled", got.Stalled, true)
 		}
 		if name == "silent" {
-			if err := e.s.Heartbeat(e.ctx(), "lost", 0, false); !errors.Is(err, store.ErrDead) {
+			if err := e.s.Heartbeat(e.ctx(), "lost", false); !errors.Is(err, store.ErrDead) {
 				e.Fatalf("a beat of the process from which a task was taken: %v", err)
 			}
 		}

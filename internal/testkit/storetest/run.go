@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -26,7 +27,18 @@ func Run(t *testing.T, open Open, only ...string) {
 	run(t, func(t *testing.T) *env {
 		t.Helper()
 		s, db := open(t)
-		return &env{T: t, s: s, all: s, door: sqlBackdoor{db}, db: db}
+		return &env{T: t, s: s, all: s, door: sqlBackdoor{db}, db: db, submitter: db}
+	}, only)
+}
+
+// RunAsRoles is Run for a store whose calls are made by roles with few rights. Tasks are stored through the third handle; the
+// second has all rights.
+func RunAsRoles(t *testing.T, open func(*testing.T) (s store.Store, db, submitter *testdb.DB), only ...string) {
+	t.Helper()
+	run(t, func(t *testing.T) *env {
+		t.Helper()
+		s, db, submitter := open(t)
+		return &env{T: t, s: s, all: s, door: submitting{sqlBackdoor{db}, submitter}, db: db, submitter: submitter}
 	}, only)
 }
 
@@ -47,20 +59,21 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"InsertOne": insertOne, "InsertActor": insertActor, "InsertMany": insertMany, "InsertTexts": insertTexts, "InsertDuplicate": insertDuplicate,
 		"InsertExecerOnly": insertExecerOnly, "InsertRollback": insertRollback,
 		"FrozenTargets": frozenTargets, "FrozenTargetsRefused": frozenTargetsRefused, "FoundTargets": foundTargets, "FoundTargetsGuards": foundTargetsGuards, "Options": options, "Report": report,
-		"Schedules": schedules, "SchedulesDue": schedulesDue, "ScheduleFires": scheduleFires, "ScheduleFiresOnce": scheduleFiresOnce,
+		"Schedules": schedules, "SchedulesDue": schedulesDue, "ScheduleFires": scheduleFires, "ScheduleFiresOnce": scheduleFiresOnce, "SchedulesFire": schedulesFire, "ScheduleOverlaps": scheduleOverlaps,
 		"Rates": rates, "KindRates": kindRates, "MeasuredOptions": measuredOptions, "LaterOptions": laterOptions,
-		"LimitsAdmit": limitsAdmit, "LimitsTogether": limitsTogether, "LimitsWake": limitsWake, "LimitsReap": limitsReap, "RateRaised": rateRaised, "LimitsPaused": limitsPaused, "WaitingOwners": waitingOwners,
+		"LimitsAdmit": limitsAdmit, "LimitsIdle": limitsIdle, "LimitsTogether": limitsTogether, "LimitsWake": limitsWake, "LimitsReap": limitsReap, "RateRaised": rateRaised, "LimitsPaused": limitsPaused, "WaitingOwners": waitingOwners,
 		"Derive": derive, "DeriveRefused": deriveRefused, "DeriveContinued": deriveContinued,
 		"InsertTimes": insertTimes, "InsertRefused": insertRefused,
 
 		"Coalesce": coalesce, "CoalesceIdentity": coalesceIdentity, "CoalesceTimes": coalesceTimes, "CoalesceRetry": coalesceRetry, "CoalesceHalfDone": coalesceHalfDone,
 		"CoalesceKeys": coalesceKeys, "CoalescePaused": coalescePaused, "CoalesceRequested": coalesceRequested,
 		"CoalesceTwoWaiting": coalesceTwoWaiting, "CoalesceConcurrently": coalesceConcurrently, "CoalesceRandomly": coalesceRandomly,
+		"Versions": versions, "VersionsConcurrently": versionsConcurrently, "VersionsPermitted": versionsPermitted, "PruneVersions": pruneVersions,
 
 		"ClaimOrder": claimOrder, "ClaimTries": claimTries, "ClaimWhatIsKnown": claimWhatIsKnown, "ClaimDead": claimDead, "ClaimNext": claimNext,
 		"ClaimSetsAndClears": claimSetsAndClears, "ClaimSpecSize": claimSpecSize, "ClaimersCompete": claimersCompete,
 
-		"QueuePaused": queuePaused, "QueuePauses": queuePauses, "QueueCounts": queueCounts,
+		"QueuePaused": queuePaused, "QueuePauses": queuePauses, "QueueCounts": queueCounts, "SettingChanges": settingChanges,
 		"DeadGroups": deadGroups, "DeadAsListed": deadAsListed,
 		"UnknownKinds": unknownKinds, "UnknownKindsEnd": unknownKindsEnd, "UnknownKindsKnown": unknownKindsKnown,
 
@@ -88,12 +101,12 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 
 		"ChildrenWait": childrenWait, "ChildrenWakeTwice": childrenWakeTwice, "ChildrenFail": childrenFail, "ChildrenWakeGuards": childrenWakeGuards, "ChildrenRequested": childrenRequested,
 		"ChildrenPause": childrenPause, "ChildrenEnd": childrenEnd, "ChildrenInserted": childrenInserted, "ChildrenEndTogether": childrenEndTogether,
-		"ChildrenRetried": childrenRetried, "RetriedParentWaits": retriedParentWaits, "ChildRetried": childRetried, "ChildDeleted": childDeleted, "ChildrenKept": childrenKept, "ChildrenCounted": childrenCounted, "BucketOutlivesParent": bucketOutlivesParent,
+		"ChildrenRetried": childrenRetried, "RetriedParentWaits": retriedParentWaits, "ChildRetried": childRetried, "ChildDeleted": childDeleted, "ChildrenKept": childrenKept, "ParentKept": parentKept, "ChildrenCounted": childrenCounted, "BucketOutlivesParent": bucketOutlivesParent,
 		"PassOnEvery": passOnEvery, "PassOnPages": passOnPages, "PassOnDeleted": passOnDeleted, "PassOnPause": passOnPause, "PassOnOwnPause": passOnOwnPause, "PassOnChildFailed": passOnChildFailed, "PassOnBegun": passOnBegun,
 		"RemovedWithParent": removedWithParent, "UnservedParent": unservedParent, "ReapParents": reapParents,
 
 		"ListPages": listPages, "ListFilters": listFilters, "ListOwned": listOwned, "Matching": matching, "Counts": counts, "ReadNothing": readNothing,
-		"PruneEvents": pruneEvents, "EraseResults": eraseResults, "RemoveEnded": removeEnded, "RemoveGuarded": removeGuarded, "RemoveIdle": removeIdle, "RemovePages": removePages,
+		"PruneEvents": pruneEvents, "EraseResults": eraseResults, "RemoveEnded": removeEnded, "RemoveGuarded": removeGuarded, "RemoveIdle": removeIdle, "RemoveIdleByID": removeIdleByID, "RemovePages": removePages,
 		"Watch": watch, "WatchEnds": watchEnds,
 
 		"AttackBySQL": attackBySQL, "AttackImmutables": attackImmutables, "AttackEventPrune": attackEventPrune,
@@ -115,10 +128,11 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 // env is the environment of one case: a store, and what it needs beside it.
 type env struct {
 	*testing.T
-	s    memstore.Double
-	all  store.Store // nil: without SQL
-	door Backdoor
-	db   *testdb.DB // nil: without SQL
+	s         memstore.Double
+	all       store.Store // nil: without SQL
+	door      Backdoor
+	db        *testdb.DB // nil: without SQL
+	submitter *testdb.DB // stores tasks; nil: without SQL
 }
 
 // The kind and process of a case that needs but one.
@@ -262,9 +276,19 @@ func (e *env) exec(query string, args ...any) {
 // now is the SQL of the present time by the database's clock.
 func (e *env) now() string { return sqlBackdoor{e.db}.at(0) }
 
-// request makes a request.
+// request makes a request, and checks that what Subjects has read before it decides in the same way.
 func (e *env) request(id uuid.UUID, a lifecycle.Action) (store.Task, error) {
-	return e.s.Request(e.ctx(), id, store.Request{Action: a, Reason: "because"})
+	e.Helper()
+	r := store.Request{Action: a, Reason: "because"}
+	subjects, err := e.s.Subjects(e.ctx(), []uuid.UUID{id})
+	e.ok(err)
+	want := store.ErrNotFound
+	if s := subjects[id]; s != nil {
+		_, want = s.Decide(r)
+	}
+	t, err := e.s.Request(e.ctx(), id, r)
+	is(e, fmt.Sprintf("the refusal of a %s of task %s, and what Subjects says", a, id), fmt.Sprint(err), fmt.Sprint(want))
+	return t, err
 }
 
 // bring makes a new task and brings it into a status.

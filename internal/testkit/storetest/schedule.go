@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
@@ -44,11 +45,13 @@ func (e *env) due(skip, limit int) store.SchedulesFound {
 func schedules(e *env) {
 	_, err := e.s.Schedule(e.ctx(), "none")
 	is(e, "no such schedule", errors.Is(err, store.ErrNoSchedule), true)
-	is(e, "to delete none", errors.Is(e.s.DeleteSchedule(e.ctx(), "none"), store.ErrNoSchedule), true)
+	is(e, "to delete none", errors.Is(e.s.DeleteSchedule(e.ctx(), "none", uuid.Max, "because"), store.ErrNoSchedule), true)
 	secret, who := "/spec/n", uuid.New()
 	b := e.plannedAt("b", time.Hour, func(s *store.Schedule) {
 		s.Secrets, s.Zone, s.Queue, s.Owner, s.RunAs = &secret, "Europe/Oslo", "nightly", uuid.New(), uuid.New()
 		s.Paused, s.PausedBy, s.PauseReason = true, who, "holidays\x00"
+		s.Overlap, s.Options, s.Buffered, s.Replaced, s.Alternations = "buffer", `{"unique_key":"k"}`, "2026-03-29 02:30 UTC", "hash", 2
+		s.Overdue = []store.Overdue{{Cron: "0 1 * * *", Zone: "UTC", Wall: "2026-03-29 01:00", Until: time.Date(2026, 3, 29, 2, 0, 0, 0, time.UTC)}}
 	})
 	is(e, "version", b.Version, 1)
 	is(e, "reason", b.PauseReason, "holidays\uFFFD")
@@ -80,7 +83,7 @@ func schedules(e *env) {
 	all, err = e.s.ListSchedules(e.ctx(), "a", 1)
 	e.ok(err)
 	is(e, "after a", all[0].Name, "b")
-	e.ok(e.s.DeleteSchedule(e.ctx(), "b"))
+	e.ok(e.s.DeleteSchedule(e.ctx(), "b", uuid.Max, "because"))
 	_, err = e.s.Schedule(e.ctx(), "b")
 	is(e, "deleted", errors.Is(err, store.ErrNoSchedule), true)
 	is(e, "made anew", e.plannedAt("b", time.Hour).Version, 1)
@@ -176,6 +179,97 @@ func scheduleFires(e *env) {
 	e.ok(err)
 	is(e, "ended", []any{got.NextAt.IsZero(), got.NextWall, got.LastError, got.LastErrorAt.IsZero()}, []any{true, "", "", true})
 	is(e, "due", len(e.due(0, 10).Due), 0)
+}
+
+// scheduleOverlaps: what waits keeps a schedule due, which says whether its last task is open. A task whose unique key is
+// taken is not stored.
+func scheduleOverlaps(e *env) {
+	s := e.plannedAt("s", time.Hour, func(s *store.Schedule) { s.Overlap, s.Buffered = "buffer", "2026-03-29 02:30 UTC" })
+	e.plannedAt("former", time.Hour, func(s *store.Schedule) { s.Overdue = []store.Overdue{{Cron: "0 1 * * *", Wall: "2026-03-29 01:00"}} })
+	e.plannedAt("paused", time.Hour, func(s *store.Schedule) { s.Paused, s.Buffered = true, "2026-03-29 02:30 UTC" })
+	is(e, "due", len(e.due(0, 10).Due), 2)
+	is(e, "the last task is open", e.due(0, 10).Due[0].LastOpen, false)
+	first := task(func(t *store.NewTask) { t.UniqueKey = "k" })
+	f := store.ScheduleFire{Schedule: s, Tasks: []store.NewTask{first}}
+	f.LastTask, f.Buffered = first.ID, "2026-03-30 02:30 UTC"
+	_, err := e.s.FireSchedule(e.ctx(), f)
+	e.ok(err)
+	got := e.dueSchedule()
+	is(e, "the last task is open", got.LastOpen, true)
+	is(e, "buffered", got.Buffered, f.Buffered)
+
+	again := task(func(t *store.NewTask) { t.UniqueKey = "k" })
+	f = store.ScheduleFire{Schedule: got, Tasks: []store.NewTask{again}, Former: got.LastTask}
+	f.LastTask = again.ID
+	fired, err := e.s.FireSchedule(e.ctx(), f)
+	e.ok(err)
+	is(e, "fired", fired, true)
+	is(e, "its id", f.Tasks[0].ID, uuid.Nil)
+	is(e, "tasks", e.count(Tasks), 1)
+	is(e, "the last task", e.dueSchedule().LastTask, first.ID)
+
+	e.registerWorker()
+	c := e.claim(1)[0]
+	e.executes(c)
+	is(e, "while it executes", e.dueSchedule().LastOpen, true)
+	e.end(c, lifecycle.Completed)
+	got = e.dueSchedule()
+	is(e, "after its end", got.LastOpen, false)
+	f = store.ScheduleFire{Schedule: got}
+	f.Buffered = ""
+	_, err = e.s.FireSchedule(e.ctx(), f)
+	e.ok(err)
+	is(e, "due in the end", len(e.due(0, 10).Due), 1)
+}
+
+// dueSchedule returns the schedule s, which is due.
+func (e *env) dueSchedule() store.Schedule {
+	e.Helper()
+	for _, s := range e.due(0, 10).Due {
+		if s.Name == "s" {
+			return s
+		}
+	}
+	e.Fatalf("the schedule s is not due")
+	return store.Schedule{}
+}
+
+// schedulesFire: several are fired together, except those that have changed since; where a key
+// is taken, none is.
+func schedulesFire(e *env) {
+	var fires []store.ScheduleFire
+	for _, name := range []string{"a", "b", "c"} {
+		s := e.plannedAt(name, -time.Minute)
+		f := store.ScheduleFire{Schedule: s, Tasks: []store.NewTask{task()}}
+		f.Tasks[0].IdempotencyKey = store.ScheduleKey(name, s.NextWall, s.Zone)
+		f.LastTask, f.NextAt = f.Tasks[0].ID, s.NextAt.Add(time.Hour)
+		fires = append(fires, f)
+	}
+	fired, err := e.s.FireSchedule(e.ctx(), fires[1])
+	e.ok(err)
+	is(e, "fired alone", fired, true)
+	all, err := e.s.FireSchedules(e.ctx(), fires)
+	e.ok(err)
+	is(e, "fired", all, []bool{true, false, true})
+	is(e, "tasks", e.count(Tasks), 3)
+	for _, f := range fires {
+		e.read(f.LastTask)
+		got, err := e.s.Schedule(e.ctx(), f.Name)
+		e.ok(err)
+		is(e, "schedule", []any{got.Version, got.NextAt, got.LastTask}, []any{f.Version + 1, f.NextAt, f.LastTask})
+	}
+	for i := range fires {
+		fires[i].Version++
+		fires[i].Tasks = []store.NewTask{task()}
+	}
+	fires[2].Tasks[0].IdempotencyKey = store.ScheduleKey("c", fires[2].NextWall, fires[2].Zone)
+	if _, err := e.s.FireSchedules(e.ctx(), fires); err == nil {
+		e.Fatal("fired although a task has the key")
+	}
+	is(e, "tasks after that", e.count(Tasks), 3)
+	got, err := e.s.Schedule(e.ctx(), "a")
+	e.ok(err)
+	is(e, "version after that", got.Version, fires[0].Version)
 }
 
 // scheduleFiresOnce: of many who fire it at the same time one does.

@@ -96,7 +96,7 @@ func unknownKindsEnd(e *env) {
 	is(e, "not yet due", e.read(late).Status, lifecycle.Queued)
 	groups, err := e.ops().DeadGroups(e.ctx(), store.Filter{})
 	e.ok(err)
-	is(e, "code", groups[0].Code, "unknown_kind")
+	is(e, "code", groups.Groups[0].Code, "unknown_kind")
 	_, err = e.request(lost, lifecycle.ActRetry)
 	e.ok(err)
 }

@@ -54,6 +54,7 @@ type Source struct {
 	config   Config
 	conn     *nats.Conn
 	messages js.MessagesContext
+	lost     <-chan struct{} // closed when the connection is lost
 }
 
 // linger is how long Receive waits for one more message.
@@ -106,7 +107,17 @@ func (s *Source) Receive(ctx context.Context, limit int) ([]intake.Delivery, err
 		}
 	}
 	var ds []intake.Delivery
-	first, until := js.NextContext(ctx), time.Time{}
+	// The library would connect again and again, and Next would wait for that without an error.
+	connected, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func(lost <-chan struct{}) {
+		defer cancel()
+		select {
+		case <-lost:
+		case <-connected.Done():
+		}
+	}(s.lost)
+	first, until := js.NextContext(connected), time.Time{}
 	for len(ds) < limit {
 		next := first
 		if len(ds) > 0 {
@@ -119,6 +130,9 @@ func (s *Source) Receive(ctx context.Context, limit int) ([]intake.Delivery, err
 		m, err := s.messages.Next(next)
 		if err != nil {
 			if len(ds) == 0 && ctx.Err() == nil {
+				if connected.Err() != nil {
+					err = errors.Join(errLost, s.conn.LastError())
+				}
 				return nil, errors.Join(fmt.Errorf("consume stream %s: %w", s.config.Stream, err), s.Close())
 			}
 			break // a lasting failure occurs again at the next call
@@ -130,10 +144,17 @@ func (s *Source) Receive(ctx context.Context, limit int) ([]intake.Delivery, err
 		for name := range m.Headers() {
 			headers[name] = m.Headers().Get(name)
 		}
-		ds = append(ds, intake.Delivery{Message: intake.Message{ID: s.config.ID(m), Body: m.Data(), Headers: headers}, Receipt: m})
+		d := intake.Delivery{Message: intake.Message{ID: s.config.ID(m), Body: m.Data(), Headers: headers}, Receipt: m}
+		if meta, err := m.Metadata(); err == nil {
+			d.Sequence, d.Timestamp = int64(meta.Sequence.Stream), meta.Timestamp.UTC() //nolint:gosec // a stream has fewer messages
+		}
+		ds = append(ds, d)
 	}
 	return ds, nil
 }
+
+// errLost: the connection was lost. The next Receive makes another one.
+var errLost = errors.New("the connection to the server is lost")
 
 // connect connects and begins to consume.
 func (s *Source) connect(ctx context.Context) error {
@@ -145,6 +166,12 @@ func (s *Source) connect(ctx context.Context) error {
 		return err
 	}
 	s.conn = conn
+	status, lost := conn.StatusChanged(nats.RECONNECTING, nats.CLOSED), make(chan struct{})
+	go func() { // until Close at the latest
+		defer close(lost)
+		<-status
+	}()
+	s.lost = lost
 	stream, err := js.New(conn)
 	if err != nil {
 		return err

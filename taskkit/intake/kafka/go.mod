@@ -6,7 +6,10 @@ require taskkit.dev v0.0.0
 
 replace taskkit.dev => ../../..
 
-require github.com/twmb/franz-go v1.22.2
+require (
+	github.com/twmb/franz-go v1.22.2
+	github.com/twmb/franz-go/pkg/kmsg v1.15.0
+)
 
 require (
 	entgo.io/ent v0.14.5 // indirect
@@ -27,7 +30,6 @@ require (
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	github.com/pressly/goose/v3 v3.28.0 // indirect
 	github.com/sethvargo/go-retry v0.4.0 // indirect
-	github.com/twmb/franz-go/pkg/kmsg v1.15.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect

@@ -8,9 +8,12 @@ package rabbit
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
+	"strings"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -225,19 +228,46 @@ func (s *Source) disconnect() error {
 func (s *Source) delivery(d *amqp.Delivery) intake.Delivery {
 	headers := make(map[string]string, len(d.Headers))
 	for name, v := range d.Headers {
-		switch v := v.(type) {
-		case time.Time:
-			headers[name] = v.UTC().Format(time.RFC3339)
-		case []byte:
-			headers[name] = string(v)
-		default:
-			headers[name] = fmt.Sprint(v)
+		if v != nil {
+			headers[name] = headerText(v)
 		}
 	}
 	return intake.Delivery{
-		Message: intake.Message{ID: s.config.ID(d), Body: d.Body, Headers: headers},
+		Message: intake.Message{ID: s.config.ID(d), Body: d.Body, Headers: headers, Timestamp: d.Timestamp.UTC()},
 		Receipt: receipt{s.generation, d.DeliveryTag},
 	}
+}
+
+// headerText returns the value of a header as text: numbers without an exponent, times in RFC 3339, tables and arrays as JSON.
+func headerText(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []byte:
+		return string(v)
+	case time.Time:
+		return v.UTC().Format(time.RFC3339)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case float32:
+		return strconv.FormatFloat(float64(v), 'f', -1, 32)
+	case amqp.Decimal:
+		text := strconv.FormatInt(int64(v.Value), 10)
+		if v.Scale == 0 {
+			return text
+		}
+		sign, scale := "", int(v.Scale)
+		if digits, is := strings.CutPrefix(text, "-"); is {
+			sign, text = "-", digits
+		}
+		digits := strings.Repeat("0", max(scale+1-len(text), 0)) + text
+		return sign + digits[:len(digits)-scale] + "." + digits[len(digits)-scale:]
+	case amqp.Table, []any:
+		if text, err := json.Marshal(v); err == nil {
+			return string(text)
+		}
+	}
+	return fmt.Sprint(v)
 }
 
 // Ack implements [intake.Source]. All deliveries before the last of these are settled or among

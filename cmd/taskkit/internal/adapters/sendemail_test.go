@@ -114,6 +114,7 @@ func TestSendEmailUnderFaults(t *testing.T) {
 				slices.Sort(touched)
 				return touched, err
 			},
+			Tables: func(ctx context.Context, db *sql.DB) (any, error) { return ledger(ctx, db) },
 		})
 	})
 }

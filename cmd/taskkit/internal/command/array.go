@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"taskkit.dev/cmd/taskkit/internal/screen"
 )
 
 // array writes values as a JSON array, each on a line, while they are read.
@@ -17,7 +19,7 @@ func newArray(out io.Writer) *array { return &array{out: out, separator: "[\n"} 
 func (w *array) add(value any) error {
 	text, err := json.Marshal(value)
 	if err == nil {
-		_, err = fmt.Fprintf(w.out, "%s%s", w.separator, text)
+		_, err = fmt.Fprintf(w.out, "%s%s", w.separator, screen.Escape(text))
 	}
 	w.separator = ",\n"
 	return err

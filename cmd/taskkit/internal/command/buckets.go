@@ -105,7 +105,7 @@ func bucketsJSON(ctx context.Context, db *connection, id taskkit.ID, out io.Writ
 			if child.Bucket == 0 {
 				continue
 			}
-			if err := w.add(child); err != nil {
+			if err := w.add(operatorsChild(child)); err != nil {
 				return err
 			}
 		}

@@ -18,7 +18,7 @@ const (
 
 // childNode is a child in the output of show, with those below it.
 type childNode struct {
-	*taskkit.Child
+	childJSON
 	// Children are the first; More is how many there are besides them.
 	Children []childNode `json:"children,omitempty"`
 	More     int64       `json:"more,omitempty"`
@@ -41,7 +41,7 @@ func (c *connection) tree(ctx context.Context, t *taskkit.Task, room *int) (node
 	}
 	*room -= len(children)
 	for _, child := range children {
-		n := childNode{Child: child}
+		n := childNode{childJSON: operatorsChild(child)}
 		below, err := c.Task(ctx, child.ID)
 		if err != nil {
 			return nil, 0, err
@@ -56,7 +56,7 @@ func (c *connection) tree(ctx context.Context, t *taskkit.Task, room *int) (node
 }
 
 // troubled returns the first buckets of a task that are open or have failed.
-func (c *connection) troubled(ctx context.Context, t *taskkit.Task) (buckets []*taskkit.Child, err error) {
+func (c *connection) troubled(ctx context.Context, t *taskkit.Task) (buckets []childJSON, err error) {
 	if t.Children == nil || t.Children.Open+t.Children.Failed == 0 {
 		return nil, nil
 	}
@@ -75,7 +75,7 @@ func (c *connection) troubled(ctx context.Context, t *taskkit.Task) (buckets []*
 			if child.Status == taskkit.StatusCompleted {
 				continue
 			}
-			if buckets = append(buckets, child); len(buckets) == showBuckets {
+			if buckets = append(buckets, operatorsChild(child)); len(buckets) == showBuckets {
 				return buckets, nil
 			}
 		}
@@ -89,20 +89,20 @@ func (c *connection) troubled(ctx context.Context, t *taskkit.Task) (buckets []*
 func childName(c *taskkit.Child) string {
 	switch {
 	case c.Stage != "":
-		return screen.Clean(c.Stage)
+		return c.Stage
 	case c.Bucket > 0:
 		return "bucket " + screen.Count(int64(c.Bucket))
 	default:
-		return screen.Clean(c.Kind)
+		return c.Kind
 	}
 }
 
 // childStatus is the status of a child.
-func (a *app) childStatus(c *taskkit.Child) string {
+func childStatus(c *taskkit.Child) string {
 	if c.Partial {
 		return string(c.Status) + ", stopped"
 	}
-	return a.out.Status(string(c.Status))
+	return string(c.Status)
 }
 
 // childItems says how many items a child has processed.
@@ -125,24 +125,24 @@ func (a *app) showChildrenOf(s shown) {
 	}
 	fmt.Fprintf(a.out, "\n%s\n", a.out.Bold(fmt.Sprintf("Children: %s open, %s completed, %s stopped, %s failed",
 		screen.Count(counts.Open), screen.Count(counts.Completed), screen.Count(counts.Stopped), screen.Count(counts.Failed))))
-	a.out.Table([]string{"child", "kind", "status", "items", "task"}, a.treeRows(nil, s.Children, s.MoreChildren, 0))
+	a.out.Table([]string{"child", "kind", "status", "items", "task"}, treeRows(nil, s.Children, s.MoreChildren, 0))
 	if len(s.Buckets) == 0 {
 		return
 	}
 	rows := make([][]string, len(s.Buckets))
 	for i, c := range s.Buckets {
-		rows[i] = []string{screen.Count(int64(c.Bucket)), a.childStatus(c), childItems(c.Progress), screen.Short(c.Segment.String(), 100), screen.Short(c.StatusDetail, 80)}
+		rows[i] = []string{screen.Count(int64(c.Bucket)), childStatus(c.Child), childItems(c.Progress), screen.Short(c.Segment.String(), 100), screen.Short(c.StatusDetail, 80)}
 	}
 	a.section("Open and failed buckets", len(rows), showBuckets)
 	a.out.Table([]string{"bucket", "status", "items", "segment", "detail"}, rows, 1)
 }
 
 // treeRows appends the rows of children, indented by their depth.
-func (a *app) treeRows(rows [][]string, nodes []childNode, more int64, depth int) [][]string {
+func treeRows(rows [][]string, nodes []childNode, more int64, depth int) [][]string {
 	margin := strings.Repeat("  ", depth)
 	for _, n := range nodes {
-		rows = append(rows, []string{margin + childName(n.Child), screen.Clean(n.Kind), a.childStatus(n.Child), childItems(n.Progress), n.ID.String()})
-		rows = a.treeRows(rows, n.Children, n.More, depth+1)
+		rows = append(rows, []string{margin + childName(n.Child), n.Kind, childStatus(n.Child), childItems(n.Progress), n.ID.String()})
+		rows = treeRows(rows, n.Children, n.More, depth+1)
 	}
 	if more > 0 {
 		rows = append(rows, []string{fmt.Sprintf("%sand %s more", margin, screen.Count(more)), "", "", "", ""})

@@ -69,7 +69,7 @@ func (a *app) root() *cobra.Command {
 		Long: `Inspect and control tasks.
 
 TASK is the full id of a task, its last 4 or more characters, or @last for the
-newest task. Name the database with -d or DATABASE_URL.
+newest task that is no child. Name the database with -d or DATABASE_URL.
 
 Exit status: 0 success, 1 error, 2 wrong usage, 3 the task failed, 4 the task was
 stopped or deleted, 5 timeout, 130 interrupted.`,
@@ -94,7 +94,7 @@ stopped or deleted, 5 timeout, 130 interrupted.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("%v: see `%s --help`", err, c.CommandPath())
+		return usage("%s: see `%s --help`", flagProblem(err), c.CommandPath())
 	})
 	root.SetVersionTemplate("taskkit {{.Version}}\n")
 	flags := root.PersistentFlags()
@@ -103,7 +103,7 @@ stopped or deleted, 5 timeout, 130 interrupted.`,
 	flags.StringVarP(&a.output, "output", "o", "table", "output `format`: table or json")
 	root.AddCommand(
 		a.devCommand(), a.migrateCommand(),
-		a.lsCommand(), a.showCommand(), a.itemsCommand(), a.bucketsCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(), a.limitsCommand(), a.queuesCommand(), a.deadCommand(),
+		a.lsCommand(), a.showCommand(), a.itemsCommand(), a.bucketsCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(), a.limitsCommand(), a.queuesCommand(), a.changesCommand(), a.deadCommand(),
 		a.stopCommand(), a.pauseCommand(), a.resumeCommand(), a.approveCommand(), a.setCommand(), a.retryCommand(), a.retryItemsCommand(),
 		a.continueCommand(), a.applyCommand(), a.rmCommand(), a.pruneEventsCommand(), a.schedulesCommand(), a.serveCommand(), a.intakeCommand(),
 		&cobra.Command{
@@ -196,9 +196,16 @@ func exitCode(ctx context.Context, err error) int {
 }
 
 // sentence returns the text of an error without the prefix of package taskkit:
-// the command prints its own name, which is the same.
+// the command prints its own name, which is the same. An option has the name of its flag.
 func sentence(err error) string {
-	return screen.Clean(strings.TrimPrefix(err.Error(), "taskkit: "))
+	text := strings.TrimPrefix(err.Error(), "taskkit: ")
+	if _, ok := errors.AsType[*taskkit.OptionError](err); ok {
+		text = withFlags(text)
+	}
+	if refused, ok := errors.AsType[*taskops.ScheduleError](err); ok {
+		text = strings.Replace(text, refused.Field+" of schedule", scheduleNames[refused.Field]+" of schedule", 1)
+	}
+	return screen.Text(text)
 }
 
 // print writes a result, as a table or as JSON.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,9 @@ type deadFlags struct {
 
 	age ageFlag
 }
+
+// selection names the flags that select.
+var selection = []string{"kind", "code", "queue", "older-than"}
 
 func (f *deadFlags) add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.Kinds, "kind", nil, "only tasks of these `kinds`")
@@ -101,14 +105,22 @@ func (a *app) dead(ctx context.Context, f taskops.DeadFilter) error {
 		return err
 	}
 	return a.print(groups, func(io.Writer) {
-		if len(groups) == 0 {
+		if len(groups.Truncated) > 0 {
+			fmt.Fprintf(a.err, "only the newest dead letters were read of kind %s: numbers with a + are lower bounds, and there may be more groups\n", strings.Join(groups.Truncated, ", "))
+		} else if len(groups.Groups) == 0 {
 			fmt.Fprintln(a.err, "no dead letters")
+		}
+		if len(groups.Groups) == 0 {
 			return
 		}
-		rows := make([][]string, len(groups))
-		for i, g := range groups {
+		rows := make([][]string, len(groups.Groups))
+		for i, g := range groups.Groups {
+			tasks := screen.Count(g.Tasks)
+			if slices.Contains(groups.Truncated, g.Kind) {
+				tasks += "+"
+			}
 			rows[i] = []string{
-				screen.Clean(g.Kind), screen.Clean(g.Code), screen.Count(g.Tasks),
+				g.Kind, g.Code, tasks,
 				g.Oldest.Format(time.DateTime), g.Newest.Format(time.DateTime), g.Example.String(),
 			}
 		}
@@ -157,7 +169,7 @@ func (a *app) deadShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printTasks(tasks, limit, "no dead letters")
+			return a.printTasks(c.Context(), db, tasks, limit, "no dead letters")
 		},
 	}
 	f.add(c)
@@ -173,12 +185,19 @@ func (a *app) deadRequestCommand(c *cobra.Command, do func(*taskops.Operator, co
 		f   deadFlags
 		who auditFlags
 		yes bool
+		all bool
 	)
 	c.Args = noArgs
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		filter, err := f.filter(c)
 		if err != nil {
 			return err
+		}
+		switch selects := changed(c, selection...) > 0; {
+		case all && selects:
+			return usage("--all and a selection contradict each other: leave one out")
+		case yes && !all && !selects:
+			return usage("nothing selects the dead letters: give --kind, --code, --queue or --older-than, or --all")
 		}
 		db, err := a.connect(c.Context())
 		if err != nil {
@@ -191,10 +210,17 @@ func (a *app) deadRequestCommand(c *cobra.Command, do func(*taskops.Operator, co
 				return err
 			}
 			var tasks int64
-			for _, g := range groups {
+			for _, g := range groups.Groups {
 				tasks += g.Tasks
 			}
-			return usage("%s dead letters would be %s: repeat the command with --yes", screen.Count(tasks), done)
+			number, flags := screen.Count(tasks), "--yes"
+			if len(groups.Truncated) > 0 {
+				number += " or more"
+			}
+			if changed(c, selection...) == 0 {
+				flags = "--all --yes"
+			}
+			return usage("%s dead letters would be %s: repeat the command with %s", number, done, flags)
 		}
 		report, err := do(db.Operator, c.Context(), filter, who.options()...)
 		if err != nil {
@@ -209,6 +235,7 @@ func (a *app) deadRequestCommand(c *cobra.Command, do func(*taskops.Operator, co
 	}
 	f.add(c)
 	who.add(c, "in the tasks' events")
+	c.Flags().BoolVar(&all, "all", false, "all dead letters")
 	c.Flags().BoolVar(&yes, "yes", false, "do it; without this flag the command says how many tasks it would be")
 	return c
 }

@@ -8,6 +8,9 @@ import (
 	"taskkit.dev/internal/dialect"
 )
 
+// fewestPeople are enough for a change that fails for some of them after its canary.
+const fewestPeople = 10
+
 func (a *app) devCommand() *cobra.Command {
 	var (
 		o    dev.Options
@@ -46,8 +49,8 @@ or with --keep.`,
 			switch {
 			case c.Flags().Changed("people") && c.Flags().Changed("people-count"):
 				return usage("--people uses everybody in the file: omit --people-count")
-			case o.People < 1 || o.People > 1_000_000:
-				return usage("--people-count accepts 1 to 1,000,000, not %d", o.People)
+			case o.People < fewestPeople || o.People > 1_000_000:
+				return usage("--people-count accepts 10 to 1,000,000, not %d", o.People)
 			case o.Workers > 50:
 				return usage("--workers accepts 1 to 50, not %d", o.Workers)
 			case o.Kills < 0 || o.Kills > dev.MaxKills:
@@ -62,6 +65,7 @@ or with --keep.`,
 		},
 	}
 	flags := c.Flags()
+	flags.StringVarP(&a.url, "database-url", "d", "", "a postgres:// `URL`, or the path of an SQLite file as for --database")
 	flags.StringVar(&file, "database", "", "use this SQLite `file` and keep it")
 	flags.IntVar(&o.People, "people-count", 10_000, "`number` of people to generate")
 	flags.Uint64Var(&o.Seed, "seed", 1, "`seed` of the generated people")

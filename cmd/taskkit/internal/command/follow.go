@@ -49,8 +49,8 @@ func (a *app) followOne(ctx context.Context, db *connection, text, describe stri
 	if err != nil {
 		return err
 	}
-	return a.print(made, func(w io.Writer) {
-		fmt.Fprintln(w, screen.Clean(fmt.Sprintf("task %s %s %s", id, describe, first.ID)))
+	return a.print(operatorsTask(made), func(w io.Writer) {
+		fmt.Fprintln(w, screen.Text(fmt.Sprintf("task %s %s %s", id, describe, first.ID)))
 	})
 }
 

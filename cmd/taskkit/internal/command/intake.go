@@ -12,6 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/spf13/cobra"
 
+	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/executors/programstatus"
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/gen/programstatustask"
@@ -30,12 +31,13 @@ func (a *app) intakeCommand() *cobra.Command {
 
 A message says that the status of a person in a program changes on a date:
 
-  {"person": "01890a5d-ac96-774b-bcce-b302099a8057", "program": "math", "status": "exited", "on": "2026-12-01"}
+  {"person": "01890a5d-ac96-774b-bcce-b302099a8057", "program": "math", "status": "exited", "on": "2026-12-01", "version": 1}
 
 Each becomes a task of the kind program_status that waits for that date; without a date it may
-start at once. While such a task waits, a newer message about the same person, program and date replaces
-it. A message needs a message id, by which a repetition is recognised. Messages that can
-never become a task are recorded, logged and counted.
+start at once. Of the messages about the same person, program and date the one with the highest version
+wins, in whatever order they come: an older one is superseded. A message needs a message id, by which a repetition is recognised. Messages that can
+never become a task are recorded, logged and counted: taskkit intake refused lists the refused
+messages of any program, and taskkit intake redrive gives them back to it.
 
 The tables must exist (taskkit migrate), and the queue too; --declare declares it as a quorum queue. The
 command ends on an interrupt.`,
@@ -43,7 +45,7 @@ command ends on an interrupt.`,
 
   a message, sent with RabbitMQ's own tool:
   rabbitmqadmin publish routing_key=registrar properties='{"message_id": "m1", "delivery_mode": 2}' \
-    payload='{"person": "01890a5d-ac96-774b-bcce-b302099a8057", "program": "math", "status": "exited"}'`,
+    payload='{"person": "01890a5d-ac96-774b-bcce-b302099a8057", "program": "math", "status": "exited", "version": 1}'`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if url == "" {
@@ -69,18 +71,19 @@ command ends on an interrupt.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.err, "taking messages in from queue %s\n", queue)
+			fmt.Fprintf(a.err, "taking messages in from queue %s\n", screen.Clean(queue))
 			if err := consumer.Run(c.Context()); err != nil {
 				return err
 			}
 			s := consumer.Stats()
-			fmt.Fprintf(a.out, "%d received: %d submitted, %d refused, %d duplicates\n", s.Received, s.Submitted, s.Refused, s.Duplicates)
+			fmt.Fprintf(a.out, "%d received: %d submitted, %d superseded, %d refused, %d duplicates\n", s.Received, s.Submitted, s.Superseded, s.Refused, s.Duplicates)
 			if s.Paused > 0 {
 				fmt.Fprintf(a.out, "%d of those submitted were merged into paused tasks\n", s.Paused)
 			}
 			return nil
 		},
 	}
+	c.AddCommand(a.refusedCommand(), a.redriveCommand())
 	c.Flags().StringVar(&url, "amqp", "", "`URL` of the broker")
 	c.Flags().StringVar(&queue, "queue", "registrar", "`name` of the queue")
 	c.Flags().BoolVar(&declare, "declare", false, "declare the queue as a quorum queue without a delivery limit; it must not exist with other properties")
@@ -101,7 +104,8 @@ type statusMessage struct {
 	Person  uuid.UUID `json:"person"`
 	Program string    `json:"program"`
 	Status  string    `json:"status"`
-	On      string    `json:"on"` // a date, or ""
+	On      string    `json:"on"`      // a date, or ""
+	Version int64     `json:"version"` // of the change, which the registrar counts from 1 on
 }
 
 // registrarMessage is the handler of the registrar's messages.
@@ -113,8 +117,12 @@ func registrarMessage(_ context.Context, m intake.Message) (intake.Decision, err
 	if s.Person == uuid.Nil {
 		return intake.Decision{}, taskkit.Permanent("no_person", errors.New("person is missing"))
 	}
-	// A merged task keeps the earlier time, so the date is in the reference.
-	options := []taskkit.SubmitOption{taskkit.System(), taskkit.WithCoalescing(s.Person.String() + "/" + s.Program + "/" + s.On)}
+	if s.Version < 1 {
+		return intake.Decision{}, taskkit.Permanent("no_version", errors.New("version is missing, or less than 1"))
+	}
+	// Changes on two dates are both made, so the date is in the reference.
+	reference := s.Person.String() + "/" + s.Program + "/" + s.On
+	options := []taskkit.SubmitOption{taskkit.System(), taskkit.WithCoalescing(reference), taskkit.WithVersion(s.Version)}
 	if s.On != "" {
 		on, err := time.ParseInLocation(time.DateOnly, s.On, time.Local)
 		if err != nil {

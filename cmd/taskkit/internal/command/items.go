@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
+	"taskkit.dev/internal/csvcell"
 	"taskkit.dev/taskkit"
 )
 
@@ -121,7 +122,7 @@ func newItemCSV(out io.Writer, terminal, correctable bool) *itemCSV {
 
 func (w *itemCSV) write(i *taskkit.Item) error {
 	row := []string{
-		i.Text(), string(i.Outcome), i.Code, i.Detail, position(i), attempt(i), recorded(i),
+		csvcell.Write(i.Text()), string(i.Outcome), csvcell.Write(i.Code), csvcell.Write(i.Detail), position(i), attempt(i), recorded(i),
 	}
 	if w.correctable {
 		row = append(row, "")
@@ -156,7 +157,7 @@ type itemTable struct {
 
 func (w *itemTable) write(i *taskkit.Item) error {
 	w.rows = append(w.rows, []string{
-		screen.Short(i.Text(), 60), string(i.Outcome), screen.Clean(i.Code), screen.Short(i.Detail, 80),
+		screen.Short(i.Text(), 60), string(i.Outcome), i.Code, screen.Short(i.Detail, 80),
 		position(i), attempt(i), shownTime(i),
 	})
 	if len(w.rows) == tableRows {

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
-	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskops"
 )
 
@@ -16,8 +16,8 @@ func (a *app) limitsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "limits",
 		Short: "List the limits by key, and set them",
-		Long: `List the limits by key: how many tasks with a key may execute at once, how many do, and how
-many wait for a place. A limit that no task has and nobody has set is not listed.`,
+		Long: `List the limits by key: how many tasks with a key may execute at once, how many do, how
+many wait for a permit, and which tasks have one. A limit is listed while a task has it or it is set.`,
 		Example: `  taskkit limits
   taskkit limits set "program 7" 4
   taskkit limits set "program 7" 0`,
@@ -51,9 +51,9 @@ many wait for a place. A limit that no task has and nobody has set is not listed
 					if l.Set {
 						by = "set"
 					}
-					rows[i] = []string{screen.Clean(l.Key), fmt.Sprint(l.AtMost), by, fmt.Sprint(l.Executing), fmt.Sprint(l.Waiting)}
+					rows[i] = []string{l.Key, fmt.Sprint(l.AtMost), by, fmt.Sprint(l.Executing), fmt.Sprint(l.Waiting), limitTasks(l)}
 				}
-				a.out.Table([]string{"key", "at most", "by", "executing", "waiting"}, rows, 1, 3, 4)
+				a.out.Table([]string{"key", "at most", "by", "executing", "waiting", "tasks with a permit"}, rows, 1, 3, 4)
 			})
 		},
 	}
@@ -61,8 +61,20 @@ many wait for a place. A limit that no task has and nobody has set is not listed
 	return c
 }
 
+// limitTasks names the first tasks with a permit of a limit.
+func limitTasks(l taskops.LimitUse) string {
+	var tasks []string
+	for _, t := range l.Tasks {
+		tasks = append(tasks, t.Task.String())
+	}
+	if more := l.Executing - int64(len(tasks)); more > 0 && len(tasks) > 0 {
+		tasks = append(tasks, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(tasks, " ")
+}
+
 func (a *app) setLimitCommand() *cobra.Command {
-	var by personFlag
+	var who auditFlags
 	c := &cobra.Command{
 		Use:   "set KEY N",
 		Short: "Set how many tasks with a key execute at once",
@@ -85,20 +97,16 @@ tasks due. Less ends none that execute: it takes effect as they end. 0 takes bac
 				return err
 			}
 			defer db.close()
-			var opts []taskkit.RequestOption
-			if by.String() != "" {
-				opts = append(opts, taskkit.WithActor(by.UUID))
-			}
-			if err := db.SetLimit(c.Context(), args[0], n, opts...); err != nil {
+			if err := db.SetLimit(c.Context(), args[0], n, who.options()...); err != nil {
 				return err
 			}
 			text := fmt.Sprintf("at most %d tasks with the key %q execute at once", n, args[0])
 			if n == 0 {
 				text = fmt.Sprintf("what the tasks with the key %q say holds again", args[0])
 			}
-			return a.print(map[string]any{"key": args[0], "atMost": n}, func(w io.Writer) { fmt.Fprintln(w, screen.Clean(text)) })
+			return a.print(map[string]any{"key": args[0], "atMost": n}, func(w io.Writer) { fmt.Fprintln(w, screen.Text(text)) })
 		},
 	}
-	c.Flags().Var(&by, "by", "person to record with the limit")
+	who.add(c, "with the limit")
 	return c
 }

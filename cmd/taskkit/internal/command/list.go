@@ -1,7 +1,7 @@
 package command
 
 import (
-	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +11,7 @@ import (
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskcause"
 	"taskkit.dev/taskkit/taskops"
 )
 
@@ -80,21 +81,39 @@ func (a *app) ls(c *cobra.Command, f taskkit.Filter, before string) error {
 	if err != nil {
 		return err
 	}
-	return a.printTasks(tasks, f.Limit, "no tasks")
+	return a.printTasks(ctx, db, tasks, f.Limit, "no tasks")
 }
 
+// listed is a task in a list, with the cause for which it is where it is.
+type listed struct {
+	taskJSON
+	Cause taskcause.Cause `json:"cause"`
+	Note  string          `json:"note,omitempty"`
+}
+
+// noteWidth is how many characters of a note are in a table. It begins with the cause.
+const noteWidth = 100
+
 // printTasks writes a page of tasks, or that there is none.
-func (a *app) printTasks(tasks []*taskkit.Task, limit int, none string) error {
-	return a.print(tasks, func(io.Writer) {
+func (a *app) printTasks(ctx context.Context, db *connection, tasks []*taskkit.Task, limit int, none string) error {
+	explained, err := db.ExplainAll(ctx, tasks)
+	if err != nil {
+		return err
+	}
+	page := make([]listed, len(tasks))
+	for i, t := range tasks {
+		page[i] = listed{operatorsTask(t), explained[i].Cause, explained[i].Note}
+	}
+	return a.print(page, func(io.Writer) {
 		if len(tasks) == 0 {
 			fmt.Fprintln(a.err, none)
 			return
 		}
 		rows := make([][]string, len(tasks))
-		for i, t := range tasks {
+		for i, t := range page {
 			rows[i] = []string{
-				t.ID.String(), screen.Clean(t.Kind), a.out.Status(string(t.Status)), progress(t), failed(t),
-				screen.Clean(t.Queue), screen.Brief(t.Elapsed), remark(t),
+				t.ID.String(), t.Kind, string(t.Status), progress(t.Task), failed(t.Task),
+				t.Queue, screen.Brief(t.Elapsed), screen.Short(t.Note, noteWidth),
 			}
 		}
 		a.out.Table([]string{"id", "kind", "status", "items", "failed", "queue", "time", "note"}, rows, 4, 5, 7)
@@ -130,8 +149,8 @@ func (a *app) workersCommand() *cobra.Command {
 				rows := make([][]string, len(workers))
 				for i, w := range workers {
 					rows[i] = []string{
-						screen.Clean(w.ID), a.out.Status(workerStatus(w)), fmt.Sprintf("%d/%d", w.Busy, w.Slots), screen.Brief(w.Silence) + " ago", presence(w),
-						fmt.Sprint(len(w.Kinds)), screen.Clean(strings.Join(w.Queues, ",")), screen.Clean(w.Version), endReason(w),
+						w.ID, workerStatus(w), fmt.Sprintf("%d/%d", w.Busy, w.Slots), screen.Brief(w.Silence) + " ago", presence(w),
+						fmt.Sprint(len(w.Kinds)), strings.Join(w.Queues, ","), w.Version, endReason(w),
 					}
 				}
 				a.out.Table([]string{"worker", "status", "busy", "heartbeat", "presence", "kinds", "queues", "version", "end reason"}, rows, 3, 4, 6)
@@ -186,24 +205,6 @@ func failed(t *taskkit.Task) string {
 		return ""
 	}
 	return screen.Count(t.Progress.Failed)
-}
-
-// remark returns what else an operator should know about a task.
-func remark(t *taskkit.Task) string {
-	switch {
-	case t.Partial:
-		return "stopped"
-	case t.Status == taskkit.StatusQueued && t.Control == taskkit.ControlPause:
-		return "paused"
-	case t.Control != "" && !t.Ended():
-		return strings.ToLower(string(t.Control)) + " requested"
-	case t.Status == taskkit.StatusError || t.Status == taskkit.StatusFailure:
-		return screen.Short(t.StatusDetail, 60)
-	case t.Status == taskkit.StatusQueued:
-		return screen.Short(cmp.Or(t.WaitingReason, t.Reason), 60)
-	default:
-		return ""
-	}
 }
 
 func joined[T ~string](all []T) string {

@@ -14,10 +14,17 @@ const showSamples = 10
 // showPreview prints the report of a preview.
 func (a *app) showPreview(r *taskkit.PreviewReport) {
 	fmt.Fprintf(a.out, "\n%s\n", a.out.Bold("Preview: nothing of this has been written"))
-	fmt.Fprintf(a.out, "the real task will take about %s\n", r.Expected.Round(time.Millisecond))
+	switch {
+	case r.Expected == 0 && !r.Status.Ended():
+		fmt.Fprintln(a.out, "it has not run yet, so how long the real task takes is not known")
+	case r.Status != taskkit.StatusCompleted || r.Partial:
+		fmt.Fprintf(a.out, "it is not complete; what it has previewed so far will take the real task about %s\n", r.Expected.Round(time.Millisecond))
+	default:
+		fmt.Fprintf(a.out, "the real task will take about %s\n", r.Expected.Round(time.Millisecond))
+	}
 	var rows [][]string
 	for _, c := range r.Changes {
-		rows = append(rows, []string{screen.Clean(c.Table), c.Verb, screen.Count(c.Rows)})
+		rows = append(rows, []string{c.Table, c.Verb, screen.Count(c.Rows)})
 	}
 	if r.OtherChanges > 0 {
 		rows = append(rows, []string{"(other statements)", "", screen.Count(r.OtherChanges)})

@@ -2,9 +2,9 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -40,7 +40,8 @@ that have been paused once. Tasks that are paused themselves are not counted.`,
 			Use:   "pause NAME",
 			Short: "Pause a queue",
 			Long: `Pause a queue: no worker claims a task from it until resume. Running tasks continue until they
-end or come back to the queue. Waiting tasks can still be stopped and deleted.`,
+end or come back to the queue. Waiting tasks can still be stopped and deleted. --new pauses a queue
+that no task is in and no worker serves.`,
 			Example: `  taskkit queues pause mail --reason "the mail server is down"`,
 		}, (*taskops.Operator).PauseQueue, "paused"),
 		a.changeQueueCommand(&cobra.Command{
@@ -55,7 +56,10 @@ end or come back to the queue. Waiting tasks can still be stopped and deleted.`,
 
 // changeQueueCommand completes a command that changes a queue. done says what has become of it.
 func (a *app) changeQueueCommand(c *cobra.Command, change func(*taskops.Operator, context.Context, string, ...taskkit.RequestOption) error, done string) *cobra.Command {
-	var who auditFlags
+	var (
+		who auditFlags
+		add bool
+	)
 	c.Args = func(c *cobra.Command, args []string) error {
 		if len(args) != 1 {
 			return usage("give one queue, not %d: see `%s --help`", len(args), c.CommandPath())
@@ -68,18 +72,22 @@ func (a *app) changeQueueCommand(c *cobra.Command, change func(*taskops.Operator
 			return err
 		}
 		defer db.close()
+		if !add {
+			_, err := db.queue(c.Context(), args[0])
+			if errors.Is(err, errNoQueue) && done == "paused" {
+				return fmt.Errorf("%w; to pause it before there is one, add --new", err)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		if err := change(db.Operator, c.Context(), args[0], who.options()...); err != nil {
 			return err
 		}
-		queues, err := db.Queues(c.Context())
+		q, err := db.queue(c.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(queues, func(q taskops.QueueInfo) bool { return q.Name == args[0] })
-		if i < 0 { // it was never paused
-			queues, i = append(queues, taskops.QueueInfo{Name: args[0]}), len(queues)
-		}
-		q := queues[i]
 		return a.print(q, func(w io.Writer) {
 			fmt.Fprintf(w, "queue %s is %s; waiting: %s, running: %s\n", screen.Clean(q.Name), done, screen.Count(q.Waiting), screen.Count(q.Running))
 			if q.Workers == 0 && q.Waiting+q.Running == 0 {
@@ -88,7 +96,34 @@ func (a *app) changeQueueCommand(c *cobra.Command, change func(*taskops.Operator
 		})
 	}
 	who.add(c, "with the queue")
+	if done == "paused" {
+		c.Flags().BoolVar(&add, "new", false, "also a queue that no task is in and no worker serves")
+	}
 	return c
+}
+
+// errNoQueue: no task is in a queue, and no live worker serves it.
+var errNoQueue = errors.New("no such queue")
+
+// queue reads a queue. It is an errNoQueue if the queue has no task, no live worker and no pause, since its name may be
+// misspelt.
+func (c *connection) queue(ctx context.Context, name string) (taskops.QueueInfo, error) {
+	queues, err := c.Queues(ctx)
+	if err != nil {
+		return taskops.QueueInfo{}, err
+	}
+	names := make([]string, len(queues))
+	for i, q := range queues {
+		if q.Name == name {
+			return q, nil
+		}
+		names[i] = q.Name
+	}
+	known := ""
+	if len(names) > 0 {
+		known = "; the queues are " + strings.Join(names, ", ")
+	}
+	return taskops.QueueInfo{}, fmt.Errorf("%w: no task is in a queue %q, and no live worker serves it%s", errNoQueue, name, known)
 }
 
 func (a *app) queues(ctx context.Context) error {
@@ -117,7 +152,7 @@ func (a *app) queues(ctx context.Context) error {
 				oldest = screen.Brief(q.OldestWait)
 			}
 			rows[i] = []string{
-				screen.Clean(q.Name), a.out.Status(status), screen.Count(q.Waiting), screen.Count(q.Due), oldest,
+				q.Name, status, screen.Count(q.Waiting), screen.Count(q.Due), oldest,
 				screen.Count(q.Running), fmt.Sprint(q.Workers), queueNote(q),
 			}
 		}
@@ -139,7 +174,7 @@ func queueNote(q taskops.QueueInfo) string {
 		notes = append(notes, note)
 	}
 	for _, k := range q.UnknownKinds {
-		notes = append(notes, fmt.Sprintf("no live worker knows %s (revision %d, tasks: %s)", screen.Clean(k.Kind), k.Revision, screen.Count(k.Tasks)))
+		notes = append(notes, fmt.Sprintf("no live worker knows %s (revision %d, tasks: %s)", k.Kind, k.Revision, screen.Count(k.Tasks)))
 	}
 	return strings.Join(notes, "; ")
 }

@@ -84,7 +84,7 @@ func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 	}
 	if r.limit == requiredLimit {
 		c.Flags().IntVar(&r.most, "max-parallel", 0, "new `limit` of open buckets")
-		c.Flags().Float64Var(&r.rate, "max-rate", 0, "new `limit` of items a second, 0 for none")
+		c.Flags().Float64Var(&r.rate, "max-rate", 0, "new `limit` of items a second; 0 removes it")
 	}
 	who.add(c, "in the task's events")
 	return c
@@ -138,13 +138,13 @@ func (a *app) request(c *cobra.Command, db *connection, text string, r *request,
 	text = r.describe(c, db, before, now)
 	if r.waits && !now.Ended() {
 		if a.output == "table" {
-			fmt.Fprintln(a.err, screen.Clean(text))
+			fmt.Fprintln(a.err, screen.Text(text))
 		}
 		if now, text, err = r.wait(c, db, now); err != nil {
 			return err
 		}
 	}
-	return a.print(now, func(w io.Writer) { fmt.Fprintln(w, screen.Clean(text)) })
+	return a.print(operatorsTask(now), func(w io.Writer) { fmt.Fprintln(w, screen.Text(text)) })
 }
 
 // all joins errors into one sentence. It returns a single error unchanged.

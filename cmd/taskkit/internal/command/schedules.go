@@ -1,12 +1,18 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
@@ -82,7 +88,7 @@ func (a *app) listSchedules(c *cobra.Command, _ []string) error {
 			if s.LastFired != nil {
 				last = screen.Time(*s.LastFired)
 			}
-			rows[i] = []string{screen.Clean(s.Name), screen.Clean(s.Kind), screen.Clean(s.Cron), screen.Clean(s.Zone), nextFire(s), last, scheduleNote(s)}
+			rows[i] = []string{s.Name, s.Kind, s.Cron, s.Zone, nextFire(s), last, scheduleNote(s)}
 		}
 		a.out.Table([]string{"name", "kind", "cron", "zone", "next", "last", "note"}, rows)
 	})
@@ -93,7 +99,7 @@ func nextFire(s *taskops.ScheduleInfo) string {
 	if s.Next == nil {
 		return "never"
 	}
-	return screen.Clean(s.Next.Wall + " " + s.Zone)
+	return s.Next.Wall + " " + s.Zone
 }
 
 // scheduleNote is what is unusual about a schedule.
@@ -124,16 +130,27 @@ func (a *app) onSchedule(call func(ctx context.Context, db *connection, name str
 		defer db.close()
 		s, err := call(c.Context(), db, args[0])
 		if err != nil {
-			return err
+			return noSchedule(args[0], err)
 		}
 		return a.print(s, func(io.Writer) { show(s) })
 	}
 }
 
+// noSchedule adds the name to the error about a schedule that does not exist. It returns another error as it is.
+func noSchedule(name string, err error) error {
+	if !errors.Is(err, taskops.ErrNoSchedule) {
+		return err
+	}
+	return fmt.Errorf("%w: %q", err, name)
+}
+
 func (a *app) showSchedule(s *taskops.ScheduleInfo) {
 	paused := ""
 	if s.Paused {
-		paused = "by " + orUnknown(person(s.PausedBy))
+		paused = "yes"
+		if s.PausedBy != uuid.Nil {
+			paused = "by " + person(s.PausedBy)
+		}
 		if s.PausedReason != "" {
 			paused += " (" + screen.Clean(s.PausedReason) + ")"
 		}
@@ -143,22 +160,29 @@ func (a *app) showSchedule(s *taskops.ScheduleInfo) {
 		spec = "not shown before the first fire: its secrets are not known"
 	}
 	pairs := [][2]string{
-		{"name", screen.Clean(s.Name)},
-		{"kind", fmt.Sprintf("%s (revision %d)", screen.Clean(s.Kind), s.SpecRevision)},
-		{"cron", screen.Clean(s.Cron)},
-		{"zone", screen.Clean(s.Zone)},
+		{"name", s.Name},
+		{"kind", fmt.Sprintf("%s (revision %d)", s.Kind, s.SpecRevision)},
+		{"cron", s.Cron},
+		{"zone", s.Zone},
 		{"misfire", string(s.Misfire)},
+		{"overlap", string(s.Overlap)},
+		{"buffered", s.Buffered},
 		{"paused", paused},
-		{"queue", fmt.Sprintf("%s, priority %d", screen.Clean(s.Queue), s.Priority)},
+		{"queue", fmt.Sprintf("%s, priority %d", cmp.Or(s.Queue, "default of the kind"), s.Priority)},
 		{"owner", person(s.Owner)},
 		{"runs as", person(s.RunAs)},
+		{"unique key", s.UniqueKey},
+		{"limits", limitsOf(s.Limits)},
+		{"time limit", durationOf(s.TimeLimit)},
+		{"window", s.Window},
 		{"last fired", optional(s.LastFired)},
-		{"for", screen.Clean(s.LastWall)},
+		{"for", s.LastWall},
 		{"last task", nonzero(s.LastTask)},
-		{"last error", indent(s.LastError)},
+		{"last error", s.LastError},
 		{"", optional(s.LastErrorAt)},
 		{"changed", screen.Time(s.Modified)},
-		{"changed by", orUnknown(person(s.ModifiedBy))},
+		{"changed by", person(s.ModifiedBy)},
+		{"alternates", alternation(s.Alternations)},
 		{"spec", spec},
 		{"next", nextFire(s)},
 	}
@@ -173,16 +197,9 @@ func (a *app) showSchedule(s *taskops.ScheduleInfo) {
 	}
 	rows := make([][]string, len(s.Fires))
 	for i, f := range s.Fires {
-		rows[i] = []string{screen.Clean(f.Wall), screen.Clean(s.Zone), f.At.UTC().Format(time.RFC3339)}
+		rows[i] = []string{f.Wall, s.Zone, f.At.UTC().Format(time.RFC3339)}
 	}
 	a.out.Table([]string{"wall time", "zone", "instant"}, rows)
-}
-
-func orUnknown(who string) string {
-	if who == "" {
-		return "an unknown person"
-	}
-	return who
 }
 
 // scheduleRequestFunc is a method of the client that makes a request on a schedule.
@@ -212,11 +229,38 @@ func (a *app) scheduleRequest(use, short, long string, do scheduleRequestFunc, d
 	return c
 }
 
+// limitsOf describes the limits of a schedule's tasks.
+func limitsOf(limits map[string]int) string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(limits)) {
+		parts = append(parts, fmt.Sprintf("%s: %d", screen.Clean(key), limits[key]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func durationOf(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+// alternation says that programs disagree about a schedule.
+func alternation(n int) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf("set back to the definition before %d times in a row: two programs differ", n)
+}
+
 func (a *app) setScheduleCommand() *cobra.Command {
 	var (
 		s                 taskops.Schedule
 		kind, spec, queue string
-		misfire           string
+		misfire, overlap  string
+		uniqueKey, window string
+		timeLimit         time.Duration
+		limits            map[string]int
 		owner, runAs, by  personFlag
 		priority          int
 	)
@@ -231,7 +275,7 @@ schedule fires: programs that have the kind check it before, with taskops.SetSch
 		Args: scheduleArg,
 	}
 	c.RunE = a.onSchedule(func(ctx context.Context, db *connection, name string) (*taskops.ScheduleInfo, error) {
-		for _, name := range []string{"kind", "cron", "zone", "misfire", "queue"} {
+		for _, name := range []string{"kind", "cron", "zone", "misfire", "overlap", "queue", "unique-key", "window"} {
 			if f := c.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
 				return nil, usage("--%s is empty: give a value, or leave it out if it shall stay as it is", name)
 			}
@@ -245,17 +289,31 @@ schedule fires: programs that have the kind check it before, with taskops.SetSch
 			{runAs.String() != "", taskkit.RunAs(runAs.UUID)},
 			{by.String() != "", taskkit.WithActor(by.UUID)},
 			{queue != "", taskkit.WithQueue(queue)},
+			{uniqueKey != "", taskkit.WithUniqueKey(uniqueKey)},
+			{window != "", taskkit.WithWindow(window)},
+			{c.Flags().Changed("time-limit"), taskkit.WithTimeLimit(timeLimit)},
 			{c.Flags().Changed("priority"), taskkit.WithPriority(taskkit.Priority(priority))},
 		} {
 			if o.given {
 				opts = append(opts, o.option)
 			}
 		}
+		for _, key := range slices.Sorted(maps.Keys(limits)) { // in another order the schedule would be another
+			opts = append(opts, taskkit.WithLimit(key, limits[key]))
+		}
 		var raw json.RawMessage
 		if c.Flags().Changed("spec") {
 			raw = json.RawMessage(spec)
 		}
-		s.Misfire = taskops.Misfire(misfire)
+		s.Misfire, s.Overlap = taskops.Misfire(misfire), taskops.Overlap(overlap)
+		if changed(c, "kind", "spec", "cron") < 3 {
+			switch _, err := db.Schedule(ctx, name); {
+			case errors.Is(err, taskops.ErrNoSchedule):
+				return nil, usage("there is no schedule %q: to make it, give --kind, --spec and --cron", name)
+			case err != nil:
+				return nil, err
+			}
+		}
 		return db.SetSchedule(ctx, name, kind, raw, s, opts...)
 	}, a.showSchedule)
 	f := c.Flags()
@@ -264,16 +322,22 @@ schedule fires: programs that have the kind check it before, with taskops.SetSch
 	f.StringVar(&s.Cron, "cron", "", "five `fields`, @daily and the like, or @every 90m; H spreads load")
 	f.StringVar(&s.Zone, "zone", "", "time `zone`, such as Europe/Oslo (default UTC)")
 	f.StringVar(&misfire, "misfire", "", "what becomes of late fires: `once`, all or forget (default once)")
+	f.StringVar(&overlap, "overlap", "", "what becomes of a fire while the last task has not ended: `skip`, buffer or allow (default skip)")
+	f.StringVar(&uniqueKey, "unique-key", "", "unique `key` of its tasks: a fire is skipped while another task has it")
+	f.StringToIntVar(&limits, "limit", nil, "`key=number`: how many tasks with the key execute at once; may be repeated")
+	f.DurationVar(&timeLimit, "time-limit", 0, "`duration` after which a task fails, such as 2h")
+	f.StringVar(&window, "window", "", "`window` in which its tasks execute, such as \"22:00-06:00 Europe/Oslo\"")
 	f.StringVar(&queue, "queue", "", "`queue` of its tasks (default that of the kind)")
 	f.IntVar(&priority, "priority", int(taskkit.PriorityNormal), "priority of its tasks, 1 to 4")
 	f.Var(&owner, "owner", "owner of its tasks (default system)")
-	f.Var(&runAs, "run-as", "person as whom its tasks run (default the owner)")
+	f.Var(&runAs, "run-as", "person as whom its tasks run (default the owner of a new schedule)")
 	f.Var(&by, "by", "person to record")
 	return c
 }
 
 func (a *app) deleteScheduleCommand() *cobra.Command {
-	return &cobra.Command{
+	var who auditFlags
+	c := &cobra.Command{
 		Use: "delete NAME", Short: "Delete a schedule", Long: "Delete a schedule. Its tasks stay.", Example: "  taskkit schedules delete nightly", Args: scheduleArg,
 		RunE: func(c *cobra.Command, args []string) error {
 			db, err := a.connect(c.Context())
@@ -281,12 +345,14 @@ func (a *app) deleteScheduleCommand() *cobra.Command {
 				return err
 			}
 			defer db.close()
-			if err := db.DeleteSchedule(c.Context(), args[0]); err != nil {
-				return err
+			if err := db.DeleteSchedule(c.Context(), args[0], who.options()...); err != nil {
+				return noSchedule(args[0], err)
 			}
 			return a.print(map[string]string{"deleted": args[0]}, func(w io.Writer) {
 				fmt.Fprintf(w, "schedule %s is deleted\n", screen.Clean(args[0]))
 			})
 		},
 	}
+	who.add(c, "with the change")
+	return c
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -45,6 +46,9 @@ passes on the name under which it is reached, give that name with --host.`,
 			if header == "" {
 				return usage("--person-header is missing: name the header that says who makes a request")
 			}
+			if !headerName.MatchString(header) || strings.EqualFold(header, "Host") {
+				return usage("--person-header accepts the name of a header like X-Person, not %q", header)
+			}
 			if err := checkLoopback(listen); err != nil {
 				return err
 			}
@@ -69,6 +73,9 @@ passes on the name under which it is reached, give that name with --host.`,
 	return c
 }
 
+// headerName matches the name of a header (RFC 9110). Go takes Host away from the headers of a request.
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
 // checkLoopback refuses addresses that other machines can reach.
 func checkLoopback(listen string) error {
 	host, _, err := net.SplitHostPort(listen)
@@ -92,11 +99,19 @@ func onlyHosts(hosts []string, next http.Handler) http.Handler {
 		host = strings.Trim(host, "[]")
 		known := func(name string) bool { return strings.EqualFold(name, host) }
 		if ip := net.ParseIP(host); (ip == nil || !ip.IsLoopback()) && !known("localhost") && !slices.ContainsFunc(hosts, known) {
-			http.Error(w, "unknown Host: start the server with --host to answer it", http.StatusMisdirectedRequest)
+			unknownHost(w)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// unknownHost sends the problem document of a request to another host.
+func unknownHost(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(http.StatusMisdirectedRequest)
+	fmt.Fprintf(w, `{"type":"https://taskkit.dev/problems/unknown-host","title":"The request is to another host","status":%d,"detail":"start the server with --host to answer this Host"}`+"\n",
+		http.StatusMisdirectedRequest)
 }
 
 // personIn takes a header for the person who makes a request.

@@ -14,6 +14,7 @@ import (
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskcause"
 )
 
 // How many rows of a task's history are shown.
@@ -25,8 +26,9 @@ const (
 
 // shown is the output of show.
 type shown struct {
-	Task    *taskkit.Task `json:"task"`
-	Explain string        `json:"explain"`
+	Task    taskJSON        `json:"task"`
+	Cause   taskcause.Cause `json:"cause"`
+	Explain string          `json:"explain"`
 	// Progress says how fast the task is and how long the rest takes.
 	Progress *taskkit.TaskProgress `json:"progress"`
 	Result   json.RawMessage       `json:"result,omitempty"`
@@ -39,7 +41,7 @@ type shown struct {
 	Children     []childNode `json:"children,omitempty"`
 	MoreChildren int64       `json:"more_children,omitempty"`
 	// Buckets are the first that are open or have failed.
-	Buckets []*taskkit.Child `json:"buckets,omitempty"`
+	Buckets []childJSON `json:"buckets,omitempty"`
 }
 
 func (a *app) showCommand() *cobra.Command {
@@ -83,10 +85,12 @@ func (a *app) on(c *cobra.Command, text string, f func(*connection, *taskkit.Tas
 // read reads the output of show.
 func (c *connection) read(cmd *cobra.Command, t *taskkit.Task) (s shown, err error) {
 	ctx := cmd.Context()
-	s.Task = t
-	if s.Explain, err = c.Explain(ctx, t.ID); err != nil {
+	s.Task = operatorsTask(t)
+	explained, err := c.ExplainAll(ctx, []*taskkit.Task{t})
+	if err != nil {
 		return s, err
 	}
+	s.Cause, s.Explain = explained[0].Cause, explained[0].Text
 	if s.Progress, err = c.Progress(ctx, t.ID); err != nil {
 		return s, err
 	}
@@ -121,34 +125,34 @@ func (c *connection) read(cmd *cobra.Command, t *taskkit.Task) (s shown, err err
 }
 
 func (a *app) show(s shown) {
-	t := s.Task
+	t := s.Task.Task
 	a.out.Fields([][2]string{
 		{"id", t.ID.String()},
-		{"kind", fmt.Sprintf("%s (revision %d)", screen.Clean(t.Kind), t.Revision)},
-		{"status", a.out.Status(string(t.Status))},
-		{"", screen.Clean(s.Explain)},
+		{"kind", fmt.Sprintf("%s (revision %d)", t.Kind, t.Revision)},
+		{"status", string(t.Status)},
+		{"cause", string(s.Cause)},
+		{"", s.Explain},
 		{"items", itemsLine(t)},
 		{"", remaining(s.Progress)},
-		{"queue", fmt.Sprintf("%s, priority %d", screen.Clean(t.Queue), t.Priority)},
+		{"queue", fmt.Sprintf("%s, priority %d", t.Queue, t.Priority)},
 		{"owner", person(t.Owner)},
 		{"runs as", person(t.RunAs)},
 		{"submitted by", person(t.CreatedBy)},
 		{"submitted", screen.Time(t.Created)},
 		{"started", optional(t.Started)},
 		{"last lease", optional(t.LeaseStarted)},
-		{"stopped", optional(t.Stopped)},
-		{"worker", screen.Clean(t.Worker)},
+		{"ended", optional(t.Stopped)},
+		{"worker", t.Worker},
 		{"fence", fmt.Sprintf("%d, checkpoints %d, attempts since the last checkpoint %d", t.Fence, t.Checkpoints, t.Attempts)},
-		{"unique key", screen.Clean(t.UniqueKey)},
-		{"reference", screen.Clean(t.Reference)},
-		{"reason", screen.Clean(t.Reason)},
-		{"waits because", screen.Clean(t.WaitingReason)},
+		{"unique key", t.UniqueKey},
+		{"reference", reference(t)},
+		{"reason", t.Reason},
 		{"parent", nonzero(t.Parent)},
 		{"follows", nonzero(t.Follows)},
 		{"spec", compact(t.SpecJSON)},
 		{"state", compact(t.StateJSON)},
 		{"result", compact(s.Result)},
-		{"description", indent(t.StatusDetail)},
+		{"description", t.StatusDetail},
 	})
 	if s.Preview != nil {
 		a.showPreview(s.Preview)
@@ -157,7 +161,7 @@ func (a *app) show(s shown) {
 	if len(s.Failed) > 0 {
 		rows := make([][]string, len(s.Failed))
 		for i, f := range s.Failed {
-			rows[i] = []string{screen.Short(f.Text(), 60), screen.Clean(f.Code), screen.Short(f.Detail, 80)}
+			rows[i] = []string{screen.Short(f.Text(), 60), f.Code, screen.Short(f.Detail, 80)}
 		}
 		a.section("Failed items", len(rows), showItems)
 		a.out.Table([]string{"item", "code", "detail"}, rows)
@@ -165,7 +169,7 @@ func (a *app) show(s shown) {
 	if len(s.Attempts) > 0 {
 		rows := make([][]string, len(s.Attempts))
 		for i, f := range s.Attempts {
-			rows[i] = []string{screen.Time(f.Created), fmt.Sprint(f.Checkpoint), fmt.Sprint(f.Attempt), f.Class, screen.Clean(f.Code), screen.Short(f.Detail, 80)}
+			rows[i] = []string{screen.Time(f.Created), fmt.Sprint(f.Checkpoint), fmt.Sprint(f.Attempt), f.Class, f.Code, screen.Short(f.Detail, 80)}
 		}
 		a.section("Failed attempts, newest first", len(rows), showAttempts)
 		a.out.Table([]string{"when", "checkpoint", "attempt", "class", "code", "detail"}, rows, 2, 3)
@@ -173,7 +177,7 @@ func (a *app) show(s shown) {
 	if len(s.Events) > 0 {
 		rows := make([][]string, len(s.Events))
 		for i, e := range s.Events {
-			rows[i] = []string{screen.Time(e.Created), screen.Clean(e.Action), string(e.FromStatus), nonzero(e.Actor), screen.Short(e.Reason, 80)}
+			rows[i] = []string{screen.Time(e.Created), e.Action, string(e.FromStatus), nonzero(e.Actor), screen.Short(e.Reason, 80)}
 		}
 		a.section("Requests, newest first", len(rows), showEvents)
 		a.out.Table([]string{"when", "action", "from status", "actor", "reason"}, rows)
@@ -228,17 +232,12 @@ const maxJSON = 2000
 func compact(raw []byte) string {
 	var b bytes.Buffer
 	if len(raw) == 0 || json.Compact(&b, raw) != nil {
-		return screen.Clean(string(raw))
+		return string(raw)
 	}
 	if b.Len() > maxJSON {
-		return fmt.Sprintf("%s… (%s bytes; -o json shows all)", strings.ToValidUTF8(screen.Clean(b.String()[:maxJSON]), ""), screen.Count(int64(b.Len())))
+		return fmt.Sprintf("%s… (%s bytes; -o json shows all)", strings.ToValidUTF8(b.String()[:maxJSON], ""), screen.Count(int64(b.Len())))
 	}
-	return screen.Clean(b.String())
-}
-
-// indent aligns the further lines of a text with its first.
-func indent(s string) string {
-	return strings.ReplaceAll(screen.Clean(strings.TrimSpace(s)), "\n", "\n    ")
+	return b.String()
 }
 
 func (a *app) explainCommand() *cobra.Command {
@@ -251,14 +250,20 @@ func (a *app) explainCommand() *cobra.Command {
 		Args: taskArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.on(c, args[0], func(db *connection, t *taskkit.Task) error {
-				text, err := db.Explain(c.Context(), t.ID)
+				explained, err := db.ExplainAll(c.Context(), []*taskkit.Task{t})
 				if err != nil {
 					return err
 				}
-				return a.print(map[string]any{"id": t.ID, "status": t.Status, "explain": text}, func(w io.Writer) {
-					fmt.Fprintln(w, screen.Clean(text))
-				})
+				return a.print(explained[0], func(w io.Writer) { fmt.Fprintln(w, screen.Text(explained[0].Text)) })
 			})
 		},
 	}
+}
+
+// reference returns the reference of a task with its version.
+func reference(t *taskkit.Task) string {
+	if t.Version == nil {
+		return t.Reference
+	}
+	return fmt.Sprintf("%s, version %d", t.Reference, *t.Version)
 }

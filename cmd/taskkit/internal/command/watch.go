@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskcause"
 )
 
 func (a *app) watchCommand() *cobra.Command {
@@ -44,7 +46,7 @@ func (a *app) watch(ctx context.Context, db *connection, t *taskkit.Task, timeou
 	ended, err := a.wait(ctx, db, t, timeout, l)
 	l.end()
 	if a.output == "json" && ended != nil {
-		if err := screen.JSON(a.out, ended); err != nil {
+		if err := screen.JSON(a.out, operatorsTask(ended)); err != nil {
 			return err
 		}
 	}
@@ -124,8 +126,12 @@ func follow(t *taskkit.Task) string {
 	if t.Progress.Failed > 0 {
 		s += ", failed " + screen.Count(t.Progress.Failed)
 	}
-	if n := remark(t); n != "" {
-		s += "  " + n
+	switch c := t.Cause(); c {
+	case taskcause.Done, taskcause.Running:
+	case taskcause.Failed, taskcause.CrashLoop, taskcause.NotRun:
+		s += "  " + screen.Short(t.StatusDetail, 60)
+	default: // a word, and no time that would change with every line
+		s += "  " + strings.ReplaceAll(string(c), "_", " ")
 	}
 	return s
 }
@@ -150,7 +156,7 @@ func (l *line) show(s string) {
 		s += "  " + screen.Brief(time.Since(l.began))
 		fmt.Fprint(l, "\r\x1b[K"+screen.Short(s, max(l.Width()-1, 10)))
 	} else if s != l.last {
-		fmt.Fprintln(l, s)
+		fmt.Fprintln(l, screen.Clean(s))
 	}
 	l.last = s
 }

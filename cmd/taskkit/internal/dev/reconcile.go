@@ -90,8 +90,8 @@ func (r *run) reconcile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.view.message("the statuses were reconciled with a registrar's file of %s lines: %s changed, %s unchanged, %d rejected",
-		humanize.Comma(int64(result.Loaded+result.Rejected)), humanize.Comma(int64(result.Changed)), humanize.Comma(int64(result.Unchanged)), result.Rejected)
+	r.view.message("the statuses were reconciled with a registrar's file of %s lines: %s changed, %s unchanged, %d rejected, %d failed",
+		humanize.Comma(int64(result.Loaded+result.Rejected)), humanize.Comma(int64(result.Changed)), humanize.Comma(int64(result.Unchanged)), result.Rejected, result.Unknown+result.NotEnrolled)
 	return nil
 }
 

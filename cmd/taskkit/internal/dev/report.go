@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/cmd/taskkit/internal/mailserver"
+	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/gen/exportcaseloadtask"
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/taskkit"
@@ -29,7 +30,7 @@ func (c *checks) that(ok bool, format string, args ...any) {
 	if !ok {
 		c.failed, word = true, c.run.Out.Red("FAILED")
 	}
-	fmt.Fprintf(c.run.Out, "%s  %s\n", word, fmt.Sprintf(format, args...))
+	fmt.Fprintf(c.run.Out, "%s  %s\n", word, screen.Text(fmt.Sprintf(format, args...)))
 }
 
 // report counts what was done to whom and checks it. It returns ErrChecks when a

@@ -51,7 +51,7 @@ func (l *lines) show(actions []*action) {
 }
 
 func (l *lines) message(format string, args ...any) {
-	fmt.Fprintf(l.run.Out, "%s  %s\n", l.run.since(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(l.run.Out, "%s  %s\n", l.run.since(), screen.Text(fmt.Sprintf(format, args...)))
 }
 
 func (l *lines) close() {}
@@ -108,7 +108,7 @@ func condition(a *action) string {
 
 func (b *bars) message(format string, args ...any) {
 	// mpb writes it above the bars.
-	_, _ = fmt.Fprintf(b.progress, "%s  %s\n", b.run.since(), fmt.Sprintf(format, args...))
+	_, _ = fmt.Fprintf(b.progress, "%s  %s\n", b.run.since(), screen.Text(fmt.Sprintf(format, args...)))
 }
 
 func (b *bars) close() {

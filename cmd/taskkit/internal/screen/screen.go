@@ -1,8 +1,10 @@
-// Package screen writes tables and text for people, in colour on a terminal, and
-// without control characters.
+// Package screen writes tables and text for people, in colour on a terminal, and JSON for
+// programs. No text can move the cursor, change the order of characters or begin a line: [Clean],
+// [Text] and [Escape] are the only rules for that.
 package screen
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -52,8 +56,8 @@ func (s Screen) Red(v string) string { return s.paint(text.FgRed, v) }
 // Bold is for headings.
 func (s Screen) Bold(v string) string { return s.paint(text.Bold, v) }
 
-// Status colours a status: green for good, red for bad, cyan for in progress.
-func (s Screen) Status(v string) string {
+// status colours a status: green for good, red for bad, cyan for in progress.
+func (s Screen) status(v string) string {
 	switch {
 	case strings.HasPrefix(v, "COMPLETED"), v == "alive":
 		return s.paint(text.FgGreen, v)
@@ -75,9 +79,11 @@ var plainTable = table.Style{
 	Format:  table.FormatOptions{Header: text.FormatUpper},
 }
 
-// Table writes columns. The cells must have passed through [Clean]. The columns in
-// numbers, counted from 1, are aligned to the right. Without a header it continues a
-// table.
+// statusName names the column and the field whose values have a colour.
+const statusName = "status"
+
+// Table writes columns, with each cell on one line. The column "status" has colours. The columns
+// in numbers, counted from 1, are aligned to the right. Without a header it continues a table.
 func (s Screen) Table(header []string, rows [][]string, numbers ...int) {
 	w := table.NewWriter()
 	w.SetStyle(plainTable)
@@ -92,7 +98,10 @@ func (s Screen) Table(header []string, rows [][]string, numbers ...int) {
 	for _, r := range rows {
 		row := make(table.Row, len(r))
 		for i, c := range r {
-			row[i] = c
+			row[i] = Clean(c)
+			if i < len(header) && header[i] == statusName {
+				row[i] = s.status(Clean(c))
+			}
 		}
 		w.AppendRow(row)
 	}
@@ -104,7 +113,8 @@ func (s Screen) Table(header []string, rows [][]string, numbers ...int) {
 	fmt.Fprintln(s, w.Render())
 }
 
-// Fields writes names and values, one per line. It omits empty values.
+// Fields writes names and values, each value as a [Text]. The value of "status" has a colour. It
+// omits empty values.
 func (s Screen) Fields(pairs [][2]string) {
 	widest := 0
 	for _, p := range pairs {
@@ -114,34 +124,81 @@ func (s Screen) Fields(pairs [][2]string) {
 	}
 	for _, p := range pairs {
 		if p[1] != "" {
-			fmt.Fprintf(s, "%s%s  %s\n", s.Bold(p[0]), strings.Repeat(" ", widest-len(p[0])), p[1])
+			value := Text(p[1])
+			if p[0] == statusName {
+				value = s.status(value)
+			}
+			fmt.Fprintf(s, "%s%s  %s\n", s.Bold(p[0]), strings.Repeat(" ", widest-len(p[0])), value)
 		}
 	}
 }
 
-// JSON writes a value for programs.
+// JSON writes a value for programs, see [Escape].
 func JSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(Escape(b.Bytes()))
+	return err
 }
 
-// Clean replaces control characters, except line breaks and tabs: text in a
-// database may come from anywhere.
+// Escape returns JSON in which what [Clean] replaces is escaped, so that it decodes to the same
+// value. encoding/json escapes only the control characters below U+0020.
+func Escape(text []byte) []byte {
+	escaped := make([]byte, 0, len(text))
+	for _, r := range string(text) {
+		switch {
+		case r < utf8.RuneSelf && r != 0x7f, shown(r) && r != utf8.RuneError:
+			escaped = utf8.AppendRune(escaped, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			escaped = fmt.Appendf(escaped, `\u%04x\u%04x`, high, low)
+		default:
+			escaped = fmt.Appendf(escaped, `\u%04x`, r)
+		}
+	}
+	return escaped
+}
+
+// shown reports whether a terminal shows a character as itself: it is no control character and does not
+// change the order of others. Joiners are part of emoji and of words in some scripts.
+func shown(r rune) bool {
+	const nonJoiner, joiner = '\u200c', '\u200d'
+	return unicode.IsGraphic(r) || r == nonJoiner || r == joiner
+}
+
+// Clean makes one line of a text that may come from anywhere: line breaks and tabs are spaces,
+// and the other characters that a terminal does not show as themselves are replaced.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && unicode.IsControl(r) {
-			return '\ufffd'
+		switch {
+		case shown(r):
+			return r
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
 		}
-		return r
+		return utf8.RuneError
 	}, s)
+}
+
+// Text is [Clean] for a text of several lines. The further lines are indented, so that none can
+// be taken for a line of the output.
+func Text(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	for i, line := range lines {
+		lines[i] = Clean(strings.TrimSuffix(line, "\r"))
+	}
+	return strings.Join(lines, "\n    ")
 }
 
 // Short returns the first line of a text, at most n characters of it.
 func Short(s string, n int) string {
-	line, _, more := strings.Cut(Clean(s), "\n")
-	runes := []rune(strings.TrimSpace(line))
+	line, _, more := strings.Cut(strings.TrimSpace(s), "\n")
+	runes := []rune(strings.TrimSpace(Clean(line)))
 	if len(runes) > n {
 		return string(runes[:n-1]) + "…"
 	}

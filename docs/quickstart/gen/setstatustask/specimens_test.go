@@ -16,10 +16,10 @@ import (
 func TestSpecimens(t *testing.T) {
 	t.Parallel()
 	tasktest.CheckSpecimens(t, Kind, []tasktest.Specimen{
-		{Part: "spec", Revision: 1, JSON: `{"status":"active","students":[1,1]}`},
+		{Part: "spec", Revision: 1, JSON: `{"status":"active","students":[1,2]}`},
 		{Part: "state", Revision: 1, JSON: `{}`},
 		{Part: "state", Revision: 1, JSON: `{"changed":1}`},
-		{Part: "spec", Revision: 2, JSON: `{"status":"active","students":[1,1]}`},
+		{Part: "spec", Revision: 2, JSON: `{"status":"active","students":[1,2]}`},
 		{Part: "state", Revision: 2, JSON: `{}`},
 		{Part: "state", Revision: 2, JSON: `{"changed":1}`},
 		{Part: "result", Revision: 2, JSON: `{}`},

@@ -77,8 +77,9 @@ func Steps() []Step {
 			Name: "messages", Package: "messages", Run: "^Test", Share: 4, Least: time.Minute, Records: []string{
 				"messages-exit-rabbitmq-postgres", "messages-exit-rabbitmq-sqlite", "messages-exit-jetstream-postgres", "messages-exit-kafka-postgres",
 				"messages-kills-rabbitmq-postgres", "messages-kills-rabbitmq-sqlite", "messages-kills-jetstream-postgres", "messages-kills-kafka-postgres",
+				"messages-versions-rabbitmq-postgres", "messages-versions-rabbitmq-sqlite", "messages-versions-jetstream-postgres", "messages-versions-kafka-postgres",
 			},
-			Proves: "messages of RabbitMQ, NATS JetStream and Kafka become one task each, while consumers exit between commit and acknowledgement or are killed, and broker and database restart",
+			Proves: "messages of RabbitMQ, NATS JetStream and Kafka become one task each, while consumers exit between commit and acknowledgement or are killed, and broker and database restart; of 400 references with 20 versions each the newest is the last that takes effect, while consumers and workers are killed",
 		},
 		{
 			Name: "schedules", Package: "schedules", Run: "^Test(Year|Misfires)$", Share: 2, Least: time.Minute, Records: []string{

@@ -3,12 +3,14 @@ package main
 
 import (
 	"log"
+	"runtime"
 
 	"entgo.io/ent/entc"
 	"entgo.io/ent/entc/gen"
 )
 
 func main() {
+	runtime.GOMAXPROCS(1) // ent formats files in parallel, and goimports then misses imports of files that are being written
 	if err := entc.Generate("./schema", &gen.Config{Features: []gen.Feature{gen.FeatureExecQuery}}); err != nil {
 		log.Fatal("generate ent: ", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"entgo.io/ent/entc"
 	"entgo.io/ent/entc/gen"
@@ -17,6 +18,7 @@ import (
 const target = "./ent"
 
 func main() {
+	runtime.GOMAXPROCS(1) // ent formats files in parallel, and goimports then misses imports of files that are being written
 	if err := generate(); err != nil {
 		log.Fatal("generate the caseload's ent: ", err)
 	}

@@ -1,7 +1,7 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
 WITH picked AS MATERIALIZED (
-  SELECT q.id, 1 AS rank FROM "taskkit".taskkit_queued_task q
+  SELECT q.id FROM "taskkit".taskkit_queued_task q
   WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
     AND q.workflow_status || '' = 'QUEUED' AND q.queue || '' = ANY ($2::text[])
     AND q.execution_component_name || ' ' || q.codec_revision::text = ANY($3::text[])
@@ -13,8 +13,7 @@ WITH picked AS MATERIALIZED (
     scheduling_started_date = clock_timestamp(), first_started_date = coalesce(first_started_date,
         execution_started_date), execution_started_date = NULL, scheduled_by_process = $1,
     fence = q.fence + 1, attempts = q.attempts + 1, modified_date = clock_timestamp()
-  FROM unnest(ARRAY(SELECT id FROM picked), ARRAY(SELECT rank FROM picked)) AS p(id, rank)
-  WHERE q.id = p.id
+  WHERE q.id = ANY (ARRAY(SELECT id FROM picked))
   RETURNING q.id, q.fence, q.checkpoint_seq, q.execution_component_name, q.codec_revision, q.queue, q.owner_id,
       q.run_as_id,
     CASE WHEN q.spec_revision IS NULL
@@ -22,6 +21,8 @@ WITH picked AS MATERIALIZED (
     q.execution_state::text AS state, q.attempts, q.control,
     coalesce(q.items_total, -1) AS items_total, q.position, q.round, q.deferred, q.items_done, q.items_failed,
         q.items_skipped,
-    q.created_date, coalesce(q.spec_revision, q.codec_revision) AS spec_revision, p.rank, q.not_before
+    q.created_date, coalesce(q.spec_revision, q.codec_revision) AS spec_revision,
+        q.priority + 4 * CASE WHEN q.stalled THEN 0 ELSE LEAST((q.attempts - 1) + 1, 4) END AS rank,
+        q.not_before
 ), next AS (SELECT -1::bigint AS wait, false AS paused, 0::bigint AS at, 0::bigint AS read)
 SELECT n.wait, n.paused, n.at, n.read, c.id IS NOT NULL, c.* FROM next n LEFT JOIN claimed c ON true;

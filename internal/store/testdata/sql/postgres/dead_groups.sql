@@ -1,10 +1,30 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-SELECT execution_component_name, split_part(coalesce(workflow_status_desc, ''), ': ', 1) AS code, count(*),
-    min(workflow_stopped_date), max(workflow_stopped_date), max(CAST(id AS text))
-FROM "taskkit".taskkit_queued_task WHERE workflow_status IN ('ERROR', 'FAILURE')
-  AND execution_component_name = ANY($1::text[])
-  AND queue = $2
-  AND split_part(coalesce(workflow_status_desc, ''), ': ', 1) = $3
-  AND workflow_stopped_date < clock_timestamp() - $4::bigint::float8 * interval '1 millisecond'
-GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT kind, code, count(*) FILTER (WHERE wanted), min(ended) FILTER (WHERE wanted),
+    max(ended) FILTER (WHERE wanted), max(id) FILTER (WHERE wanted), max(n)
+FROM (SELECT d.execution_component_name AS kind, split_part(coalesce(d.workflow_status_desc, ''), ': ',
+    1) AS code, d.workflow_stopped_date AS ended, CAST(d.id AS text) AS id,
+    count(*) OVER (PARTITION BY k.key) AS n, true AND d.queue = $1
+    AND split_part(coalesce(d.workflow_status_desc, ''), ': ', 1) = $2
+    AND d.workflow_stopped_date < clock_timestamp() - $3::bigint::float8 * interval '1 millisecond' AS wanted
+FROM (WITH RECURSIVE keys(key) AS (
+  SELECT ''::text
+  UNION ALL
+  SELECT (SELECT CASE WHEN d.workflow_status IN ('ERROR',
+      'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END FROM "taskkit".taskkit_queued_task d
+    WHERE CASE WHEN d.workflow_status IN ('ERROR',
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END IS NOT NULL
+        AND CASE WHEN d.workflow_status IN ('ERROR',
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END > k.key ORDER BY CASE WHEN d.workflow_status IN ('ERROR',
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END LIMIT 1)
+  FROM keys k WHERE k.key IS NOT NULL
+) SELECT key FROM keys WHERE key <> '' AND key = ANY($4::text[])) k CROSS JOIN LATERAL (SELECT "q"."id",
+    "q"."execution_component_name", "q"."queue", "q"."workflow_status_desc",
+    "q"."workflow_stopped_date" FROM "taskkit"."taskkit_queued_task" AS "q" WHERE CASE WHEN q.workflow_status IN ('ERROR',
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END >= k.key
+    AND (CASE WHEN q.workflow_status IN ('ERROR',
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END, "q"."id") <= (k.key,
+    $5) ORDER BY CASE WHEN q.workflow_status IN ('ERROR',
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END DESC,
+    "q"."id" DESC LIMIT 10000) d
+) x GROUP BY kind, code ORDER BY kind, code;

@@ -24,21 +24,30 @@ SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."cr
     "taskkit"."taskkit_queued_task"."reason", "taskkit"."taskkit_queued_task"."unique_key",
     "taskkit"."taskkit_queued_task"."idempotency_key", "taskkit"."taskkit_queued_task"."parent_id",
     "taskkit"."taskkit_queued_task"."follows_id", "taskkit"."taskkit_queued_task"."traceparent",
-    "taskkit"."taskkit_queued_task"."targets_field", clock_timestamp(),
-    CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CAST(extract(epoch
-FROM r.expiry_date) * 1000.0 AS bigint)
-FROM "taskkit".taskkit_task_result r
-WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"), 0) ELSE 0 END,
-    CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT r.result IS NULL
-FROM "taskkit".taskkit_task_result r
-WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"), false) ELSE false END, EXISTS (SELECT 1
-FROM "taskkit".taskkit_queued_task c
-WHERE c.parent_id = "taskkit"."taskkit_queued_task"."id" AND c.parent_id IS NOT NULL
-    AND c.parent_id::text = ("taskkit"."taskkit_queued_task"."id")::text
-LIMIT 1 OFFSET 0)
-FROM "taskkit"."taskkit_queued_task"
-WHERE ("taskkit"."taskkit_queued_task"."workflow_status" IN ($1, $2)
-    AND split_part(coalesce("taskkit"."taskkit_queued_task"."workflow_status_desc", ''), ': ', 1) = $3)
-    AND "taskkit"."taskkit_queued_task"."workflow_stopped_date" < clock_timestamp() - $4::bigint::float8 * interval '1 millisecond'
-ORDER BY "taskkit"."taskkit_queued_task"."id" DESC
-LIMIT 10;
+    "taskkit"."taskkit_queued_task"."targets_field", "taskkit"."taskkit_queued_task"."reference_version",
+    clock_timestamp(),
+    CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CAST(extract(epoch FROM r.expiry_date) * 1000.0 AS bigint) FROM "taskkit".taskkit_task_result r WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"),
+    0) ELSE 0 END,
+    CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT r.result IS NULL FROM "taskkit".taskkit_task_result r WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"),
+    false) ELSE false END,
+    EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = "taskkit"."taskkit_queued_task"."id"
+    AND c.parent_id IS NOT NULL
+    AND c.parent_id::text = ("taskkit"."taskkit_queued_task"."id")::text LIMIT 1 OFFSET 0) FROM "taskkit"."taskkit_queued_task" WHERE "taskkit"."taskkit_queued_task"."id" = ANY (ARRAY(SELECT d.id FROM (WITH RECURSIVE keys(key) AS (
+  SELECT ''::text
+  UNION ALL
+  SELECT (SELECT CASE WHEN d.workflow_status IN ('ERROR',
+      'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END FROM "taskkit".taskkit_queued_task d
+    WHERE CASE WHEN d.workflow_status IN ('ERROR',
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END IS NOT NULL
+        AND CASE WHEN d.workflow_status IN ('ERROR',
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END > k.key ORDER BY CASE WHEN d.workflow_status IN ('ERROR',
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END LIMIT 1)
+  FROM keys k WHERE k.key IS NOT NULL
+) SELECT key FROM keys WHERE key <> '') k CROSS JOIN LATERAL (SELECT "q"."id" FROM "taskkit"."taskkit_queued_task" AS "q" WHERE CASE WHEN q.workflow_status IN ('ERROR',
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END >= k.key
+    AND (CASE WHEN q.workflow_status IN ('ERROR',
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END, "q"."id") <= (k.key, $1)
+    AND CASE WHEN split_part(coalesce("q"."workflow_status_desc", ''), ': ', 1) = $2
+    AND "q"."workflow_stopped_date" < clock_timestamp() - $3::bigint::float8 * interval '1 millisecond' THEN true ELSE false END ORDER BY CASE WHEN q.workflow_status IN ('ERROR',
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END DESC,
+    "q"."id" DESC LIMIT 10) d ORDER BY d.id DESC LIMIT 10)) ORDER BY "taskkit"."taskkit_queued_task"."id" DESC LIMIT 10;

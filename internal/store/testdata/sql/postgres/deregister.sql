@@ -4,7 +4,7 @@ BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
-UPDATE "taskkit".taskkit_task_process SET ended_date = clock_timestamp(), ended_reason = 'left', busy = 0
+UPDATE "taskkit".taskkit_task_process SET ended_date = clock_timestamp(), ended_reason = 'left'
 WHERE id = $1 AND ended_date IS NULL;
 
 WITH picked AS MATERIALIZED (

@@ -8,7 +8,18 @@ WITH picked AS MATERIALIZED (
   SELECT q.id FROM "taskkit".taskkit_queued_task q JOIN "taskkit".taskkit_unknown_kind k
     ON k.execution_component_name = q.execution_component_name AND k.codec_revision = q.codec_revision
         AND k.queue = q.queue
-  WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE' AND q.control = ''
+  WHERE q.id = ANY (ARRAY(SELECT d.id FROM (SELECT k.queue, k.execution_component_name,
+      k.codec_revision FROM "taskkit".taskkit_unknown_kind k WHERE k.first_seen_date < clock_timestamp() - $2::bigint::float8 * interval '1 millisecond'
+      AND k.last_seen_date > clock_timestamp() - $3::bigint::float8 * interval '1 millisecond') l CROSS JOIN (VALUES (1),
+      (2), (3), (4), (5), (9), (13), (17), (6), (10), (14), (18), (7), (11), (15), (19), (8), (12), (16),
+      (20)) r(rank) CROSS JOIN LATERAL (
+    SELECT t.id FROM "taskkit".taskkit_queued_task t
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = l.queue
+        AND t.execution_component_name = l.execution_component_name AND t.codec_revision = l.codec_revision
+        AND t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1, 4) END = r.rank
+      AND t.not_before <= statement_timestamp() - $2::bigint::float8 * interval '1 millisecond'
+      ORDER BY t.not_before, t.id LIMIT (SELECT $5::bigint)) d))
+    AND q.workflow_status || '' = 'QUEUED' AND q.control = ''
     AND k.first_seen_date < clock_timestamp() - $2::bigint::float8 * interval '1 millisecond'
         AND q.not_before < clock_timestamp() - $2::bigint::float8 * interval '1 millisecond'
         AND k.last_seen_date > clock_timestamp() - $3::bigint::float8 * interval '1 millisecond'
@@ -22,7 +33,7 @@ WITH picked AS MATERIALIZED (
         AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
         'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
         'EXECUTING') LIMIT 1 OFFSET 0)
-    AND q.queue NOT IN (SELECT name FROM "taskkit".taskkit_queue WHERE paused)
+    AND q.queue || '' NOT IN (SELECT name FROM "taskkit".taskkit_queue WHERE paused)
     AND EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
   ORDER BY q.id LIMIT $4 FOR NO KEY UPDATE OF q SKIP LOCKED
 )

@@ -6,13 +6,13 @@ SET LOCAL idle_in_transaction_session_timeout = '5s';
 
 WITH gone AS MATERIALIZED (
   SELECT p.id,
-      CASE WHEN p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms::float8 * interval '1 millisecond' THEN 'silent for longer than it said it may be' ELSE 'its presence lock was free' END AS reason FROM "taskkit".taskkit_task_process p
+      CASE WHEN p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms::float8 * interval '1 millisecond' THEN 'silent for longer than it said it may be' ELSE 'killed, crashed or cut off from the database' END AS reason FROM "taskkit".taskkit_task_process p
   WHERE p.ended_date IS NULL
       AND (p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms::float8 * interval '1 millisecond' OR p.presence_lock = ANY($1::text[]::bigint[])
       AND p.absent_date < clock_timestamp() - $2::bigint::float8 * interval '1 millisecond') ORDER BY p.id FOR UPDATE SKIP LOCKED
 )
 UPDATE "taskkit".taskkit_task_process SET ended_date = clock_timestamp(),
-    ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id), busy = 0
+    ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id)
 WHERE id IN (SELECT id FROM gone) RETURNING id;
 
 WITH lost AS MATERIALIZED (
@@ -20,7 +20,7 @@ WITH lost AS MATERIALIZED (
   WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
     SELECT 1 FROM "taskkit".taskkit_task_process p WHERE p.id = q.scheduled_by_process
         AND p.ended_date IS NULL)
-  ORDER BY q.id LIMIT $1 FOR UPDATE SKIP LOCKED
+  ORDER BY q.created_date LIMIT $1 FOR UPDATE SKIP LOCKED
 )
 UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL,
     stalled = true,
@@ -89,8 +89,6 @@ FROM "taskkit".taskkit_limit k LEFT JOIN "taskkit".taskkit_task_limit l ON l.lim
   LEFT JOIN "taskkit".taskkit_queued_task q ON q.id = l.task_id
 WHERE k.limit_key = ANY($1::text[]);
 
-DELETE FROM "taskkit".taskkit_task_limit WHERE id = ANY($1::text[]::uuid[]);
-
 SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
     AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING'),
   coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before > clock_timestamp(), false),
@@ -98,6 +96,8 @@ SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
       AND u.paused), false)
 FROM "taskkit".taskkit_task_limit l LEFT JOIN "taskkit".taskkit_queued_task q ON q.id = l.task_id
 WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3;
+
+DELETE FROM "taskkit".taskkit_task_limit WHERE id = ANY($1::text[]::uuid[]);
 
 SELECT k.limit_key FROM "taskkit".taskkit_limit k WHERE k.at_most IS NULL
     AND k.modified_date < clock_timestamp() - $1::bigint::float8 * interval '1 millisecond'

@@ -6,13 +6,13 @@ SET LOCAL idle_in_transaction_session_timeout = '5s';
 
 WITH gone AS MATERIALIZED (
   SELECT p.id,
-      CASE WHEN p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms::float8 * interval '1 millisecond' THEN 'silent for longer than it said it may be' ELSE 'its presence lock was free' END AS reason FROM "taskkit".taskkit_task_process p
+      CASE WHEN p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms::float8 * interval '1 millisecond' THEN 'silent for longer than it said it may be' ELSE 'killed, crashed or cut off from the database' END AS reason FROM "taskkit".taskkit_task_process p
   WHERE p.ended_date IS NULL
       AND (p.last_heartbeat_date < clock_timestamp() - p.dead_after_ms::float8 * interval '1 millisecond' OR p.presence_lock = ANY($1::text[]::bigint[])
       AND p.absent_date < clock_timestamp() - $2::bigint::float8 * interval '1 millisecond') ORDER BY p.id FOR UPDATE SKIP LOCKED
 )
 UPDATE "taskkit".taskkit_task_process SET ended_date = clock_timestamp(),
-    ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id), busy = 0
+    ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id)
 WHERE id IN (SELECT id FROM gone) RETURNING id;
 
 WITH lost AS MATERIALIZED (
@@ -20,7 +20,7 @@ WITH lost AS MATERIALIZED (
   WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
     SELECT 1 FROM "taskkit".taskkit_task_process p WHERE p.id = q.scheduled_by_process
         AND p.ended_date IS NULL)
-  ORDER BY q.id LIMIT $1 FOR UPDATE SKIP LOCKED
+  ORDER BY q.created_date LIMIT $1 FOR UPDATE SKIP LOCKED
 )
 UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL,
     stalled = true,

@@ -4,8 +4,9 @@ BEGIN;
 
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
-INSERT INTO "taskkit".taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots, safe_mode)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING;
+INSERT INTO "taskkit".taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots, safe_mode,
+    max_attempts)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING;
 
 DELETE FROM "taskkit".taskkit_task_process WHERE ended_date < clock_timestamp() - interval '7 days';
 

@@ -5,7 +5,7 @@ BEGIN;
 SET LOCAL idle_in_transaction_session_timeout = '5s';
 
 SELECT workflow_status, control, coalesce(control_reason, ''), fence, execution_component_name,
-    coalesce(unique_key, ''), owner_id, run_as_id,
+    coalesce(unique_key, ''), owner_id, run_as_id, created_by,
   items_done, items_failed, items_skipped FROM "taskkit".taskkit_queued_task WHERE id = $1 FOR NO KEY UPDATE;
 
 SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
@@ -54,8 +54,9 @@ SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."cr
     "taskkit"."taskkit_queued_task"."reason", "taskkit"."taskkit_queued_task"."unique_key",
     "taskkit"."taskkit_queued_task"."idempotency_key", "taskkit"."taskkit_queued_task"."parent_id",
     "taskkit"."taskkit_queued_task"."follows_id", "taskkit"."taskkit_queued_task"."traceparent",
-    "taskkit"."taskkit_queued_task"."targets_field", "taskkit"."taskkit_queued_task"."execution_spec",
-    "taskkit"."taskkit_queued_task"."execution_state", clock_timestamp(),
+    "taskkit"."taskkit_queued_task"."targets_field", "taskkit"."taskkit_queued_task"."reference_version",
+    "taskkit"."taskkit_queued_task"."execution_spec", "taskkit"."taskkit_queued_task"."execution_state",
+    clock_timestamp(),
     CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CAST(extract(epoch
 FROM r.expiry_date) * 1000.0 AS bigint)
 FROM "taskkit".taskkit_task_result r

@@ -9,7 +9,7 @@ SELECT parent_id FROM "taskkit".taskkit_queued_task WHERE id = $1 AND parent_id 
 SELECT workflow_status, control FROM "taskkit".taskkit_queued_task q WHERE id = $1 FOR NO KEY UPDATE OF q;
 
 SELECT workflow_status, control, coalesce(control_reason, ''), fence, execution_component_name,
-    coalesce(unique_key, ''), owner_id, run_as_id,
+    coalesce(unique_key, ''), owner_id, run_as_id, created_by,
   items_done, items_failed, items_skipped FROM "taskkit".taskkit_queued_task WHERE id = $1 FOR NO KEY UPDATE;
 
 SELECT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p
@@ -69,8 +69,9 @@ SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."cr
     "taskkit"."taskkit_queued_task"."reason", "taskkit"."taskkit_queued_task"."unique_key",
     "taskkit"."taskkit_queued_task"."idempotency_key", "taskkit"."taskkit_queued_task"."parent_id",
     "taskkit"."taskkit_queued_task"."follows_id", "taskkit"."taskkit_queued_task"."traceparent",
-    "taskkit"."taskkit_queued_task"."targets_field", "taskkit"."taskkit_queued_task"."execution_spec",
-    "taskkit"."taskkit_queued_task"."execution_state", clock_timestamp(),
+    "taskkit"."taskkit_queued_task"."targets_field", "taskkit"."taskkit_queued_task"."reference_version",
+    "taskkit"."taskkit_queued_task"."execution_spec", "taskkit"."taskkit_queued_task"."execution_state",
+    clock_timestamp(),
     CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CAST(extract(epoch
 FROM r.expiry_date) * 1000.0 AS bigint)
 FROM "taskkit".taskkit_task_result r
@@ -88,7 +89,9 @@ ORDER BY "taskkit"."taskkit_queued_task"."id" DESC
 LIMIT 1;
 
 SELECT coalesce(q.execution_spec, p.spec), p.targets, p.targets_field, p.targets_total, p.options, p.report,
-    coalesce(q.first_started_date, q.execution_started_date), clock_timestamp()
+    coalesce(q.first_started_date, q.execution_started_date), clock_timestamp(),
+  q.execution_component_name, coalesce(q.reference, ''), q.reference_version IS NOT NULL,
+      coalesce(q.reference_version, 0)
 FROM "taskkit".taskkit_queued_task q LEFT JOIN "taskkit".taskkit_task_plan p ON p.task_id = q.id
 WHERE q.id = $1;
 

@@ -24,7 +24,8 @@ SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."cr
     "taskkit"."taskkit_queued_task"."reason", "taskkit"."taskkit_queued_task"."unique_key",
     "taskkit"."taskkit_queued_task"."idempotency_key", "taskkit"."taskkit_queued_task"."parent_id",
     "taskkit"."taskkit_queued_task"."follows_id", "taskkit"."taskkit_queued_task"."traceparent",
-    "taskkit"."taskkit_queued_task"."targets_field", clock_timestamp(),
+    "taskkit"."taskkit_queued_task"."targets_field", "taskkit"."taskkit_queued_task"."reference_version",
+    clock_timestamp(),
     CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CAST(extract(epoch
 FROM r.expiry_date) * 1000.0 AS bigint)
 FROM "taskkit".taskkit_task_result r
@@ -40,13 +41,12 @@ FROM "taskkit"."taskkit_queued_task"
 WHERE (((((((("taskkit"."taskkit_queued_task"."id" IN ($1)
     AND "taskkit"."taskkit_queued_task"."execution_component_name" IN ($2))
     AND "taskkit"."taskkit_queued_task"."workflow_status" IN ($3, $4, $5, $6, $7, $8))
-    AND "taskkit"."taskkit_queued_task"."queue" = $9) AND "taskkit"."taskkit_queued_task"."reference" = $10)
-    AND "taskkit"."taskkit_queued_task"."unique_key" = $11)
-    AND "taskkit"."taskkit_queued_task"."parent_id" = $12)
-    AND "taskkit"."taskkit_queued_task"."follows_id" = $13) AND EXISTS (SELECT 1
+    AND "taskkit"."taskkit_queued_task"."queue" = $9) AND "taskkit"."taskkit_queued_task"."parent_id" = $10)
+    AND "taskkit"."taskkit_queued_task"."follows_id" = $11) AND EXISTS (SELECT 1
 FROM "taskkit".taskkit_task_plan p
 WHERE p.task_id = "taskkit"."taskkit_queued_task"."id"
     AND CAST(p.options ->> CAST('preview' AS text) AS text) IN ('true', '1')))
-    AND "taskkit"."taskkit_queued_task"."id" < $14
+    AND "taskkit"."taskkit_queued_task"."unique_key" = $12)
+    AND "taskkit"."taskkit_queued_task"."reference" = $13) AND "taskkit"."taskkit_queued_task"."id" < $14
 ORDER BY "taskkit"."taskkit_queued_task"."id" DESC
 LIMIT 10;

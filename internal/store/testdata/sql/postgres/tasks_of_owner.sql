@@ -24,7 +24,8 @@ SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."cr
     "taskkit"."taskkit_queued_task"."reason", "taskkit"."taskkit_queued_task"."unique_key",
     "taskkit"."taskkit_queued_task"."idempotency_key", "taskkit"."taskkit_queued_task"."parent_id",
     "taskkit"."taskkit_queued_task"."follows_id", "taskkit"."taskkit_queued_task"."traceparent",
-    "taskkit"."taskkit_queued_task"."targets_field", clock_timestamp(),
+    "taskkit"."taskkit_queued_task"."targets_field", "taskkit"."taskkit_queued_task"."reference_version",
+    clock_timestamp(),
     CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CAST(extract(epoch
 FROM r.expiry_date) * 1000.0 AS bigint)
 FROM "taskkit".taskkit_task_result r

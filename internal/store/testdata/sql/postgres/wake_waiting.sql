@@ -18,8 +18,6 @@ FROM "taskkit".taskkit_limit k LEFT JOIN "taskkit".taskkit_task_limit l ON l.lim
   LEFT JOIN "taskkit".taskkit_queued_task q ON q.id = l.task_id
 WHERE k.limit_key = ANY($1::text[]);
 
-DELETE FROM "taskkit".taskkit_task_limit WHERE id = ANY($1::text[]::uuid[]);
-
 SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
     AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING'),
   coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before > clock_timestamp(), false),
@@ -27,6 +25,8 @@ SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
       AND u.paused), false)
 FROM "taskkit".taskkit_task_limit l LEFT JOIN "taskkit".taskkit_queued_task q ON q.id = l.task_id
 WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3;
+
+DELETE FROM "taskkit".taskkit_task_limit WHERE id = ANY($1::text[]::uuid[]);
 
 UPDATE "taskkit".taskkit_queued_task SET not_before = CASE WHEN created_date < clock_timestamp() THEN created_date ELSE clock_timestamp() END,
     waiting_reason = 'a permit of its limit may be free', modified_date = clock_timestamp()

@@ -1,12 +1,29 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-SELECT execution_component_name, substr(coalesce(workflow_status_desc, ''), 1,
-    instr(coalesce(workflow_status_desc, '') || ': ', ': ') - 1) AS code, count(*), min(workflow_stopped_date),
-    max(workflow_stopped_date), max(CAST(id AS text))
-FROM taskkit_queued_task WHERE workflow_status IN ('ERROR', 'FAILURE')
-  AND execution_component_name IN (SELECT value FROM json_each($1))
-  AND queue = $2
-  AND substr(coalesce(workflow_status_desc, ''), 1, instr(coalesce(workflow_status_desc, '') || ': ',
-      ': ') - 1) = $3
-  AND workflow_stopped_date < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $4 / 1000.0))
-GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT kind, code, count(*) FILTER (WHERE wanted), min(ended) FILTER (WHERE wanted),
+    max(ended) FILTER (WHERE wanted), max(id) FILTER (WHERE wanted), max(n)
+FROM (SELECT d.execution_component_name AS kind, substr(coalesce(d.workflow_status_desc, ''), 1,
+    instr(coalesce(d.workflow_status_desc, '') || ': ', ': ') - 1) AS code, d.workflow_stopped_date AS ended,
+    CAST(d.id AS text) AS id, count(*) OVER (PARTITION BY k.key) AS n, true AND d.queue = ?
+    AND substr(coalesce(d.workflow_status_desc, ''), 1, instr(coalesce(d.workflow_status_desc, '') || ': ',
+    ': ') - 1) = ? AND d.workflow_stopped_date < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds',
+    ? / 1000.0)) AS wanted
+FROM (WITH RECURSIVE keys(key) AS (
+  SELECT ''
+  UNION ALL
+  SELECT (SELECT CASE WHEN d.workflow_status IN ('ERROR',
+      'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END FROM taskkit_queued_task d INDEXED BY taskkit_dead
+    WHERE CASE WHEN d.workflow_status IN ('ERROR',
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END IS NOT NULL
+        AND CASE WHEN d.workflow_status IN ('ERROR',
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END > k.key ORDER BY CASE WHEN d.workflow_status IN ('ERROR',
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END LIMIT 1)
+  FROM keys k WHERE k.key IS NOT NULL
+) SELECT key FROM keys WHERE key <> ''
+    AND key IN (SELECT value FROM json_each(?))) k CROSS JOIN json_each((SELECT json_group_array(id) FROM (SELECT `q`.`id`,
+    `q`.`execution_component_name`, `q`.`queue`, `q`.`workflow_status_desc`,
+    `q`.`workflow_stopped_date` FROM `taskkit_queued_task` AS `q` WHERE CASE WHEN q.workflow_status IN ('ERROR',
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END IS NOT NULL
+    AND CASE WHEN q.workflow_status IN ('ERROR',
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END = k.key ORDER BY `q`.`id` DESC LIMIT 10000))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value
+) x GROUP BY kind, code ORDER BY kind, code;

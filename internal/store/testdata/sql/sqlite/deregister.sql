@@ -2,7 +2,7 @@
 
 BEGIN IMMEDIATE;
 
-UPDATE taskkit_task_process SET ended_date = datetime('now', 'subsec'), ended_reason = 'left', busy = 0
+UPDATE taskkit_task_process SET ended_date = datetime('now', 'subsec'), ended_reason = 'left'
 WHERE id = $1 AND ended_date IS NULL;
 
 WITH picked AS MATERIALIZED (

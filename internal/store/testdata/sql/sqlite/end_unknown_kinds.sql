@@ -6,7 +6,18 @@ WITH picked AS MATERIALIZED (
   SELECT q.id FROM taskkit_queued_task q JOIN taskkit_unknown_kind k
     ON k.execution_component_name = q.execution_component_name AND k.codec_revision = q.codec_revision
         AND k.queue = q.queue
-  WHERE q.workflow_status = 'QUEUED' AND q.control <> 'PAUSE' AND q.control = ''
+  WHERE q.id IN (SELECT e.value FROM (SELECT k.queue, k.execution_component_name,
+      k.codec_revision FROM taskkit_unknown_kind k WHERE k.first_seen_date < strftime('%Y-%m-%d %H:%M:%f',
+      'now', printf('-%.3f seconds', $2 / 1000.0)) AND k.last_seen_date > strftime('%Y-%m-%d %H:%M:%f', 'now',
+      printf('-%.3f seconds',
+      $3 / 1000.0))) l CROSS JOIN json_each('[1,2,3,4,5,9,13,17,6,10,14,18,7,11,15,19,8,12,16,20]') r CROSS JOIN json_each((
+    SELECT json_group_array(t.id) FROM (SELECT t.id FROM taskkit_queued_task t INDEXED BY taskkit_claim
+      WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = l.queue
+          AND t.execution_component_name = l.execution_component_name AND t.codec_revision = l.codec_revision
+          AND t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE min(t.attempts + 1, 4) END = r.value
+        AND t.not_before <= strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $2 / 1000.0))
+      ORDER BY t.not_before LIMIT $5 + 0) t)) e)
+    AND q.workflow_status || '' = 'QUEUED' AND q.control = ''
     AND k.first_seen_date < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $2 / 1000.0))
         AND q.not_before < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $2 / 1000.0))
         AND k.last_seen_date > strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $3 / 1000.0))
@@ -18,7 +29,7 @@ WITH picked AS MATERIALIZED (
         AND NOT EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id
         AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
         AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
-    AND q.queue NOT IN (SELECT name FROM taskkit_queue WHERE paused)
+    AND q.queue || '' NOT IN (SELECT name FROM taskkit_queue WHERE paused)
     AND EXISTS (SELECT 1 FROM taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
   ORDER BY q.id LIMIT $4
 )

@@ -2,7 +2,8 @@
 
 SELECT `taskkit_task_event`.`id`, `taskkit_task_event`.`task_id`, `taskkit_task_event`.`created_date`,
     `taskkit_task_event`.`action`, `taskkit_task_event`.`actor`, `taskkit_task_event`.`reason`,
-    `taskkit_task_event`.`was`
+    `taskkit_task_event`.`was`, `taskkit_task_event`.`setting`, `taskkit_task_event`.`name`,
+    `taskkit_task_event`.`became`
 FROM `taskkit_task_event`
 WHERE `taskkit_task_event`.`task_id` = ?
 ORDER BY `taskkit_task_event`.`id` DESC

@@ -3,7 +3,7 @@
 BEGIN IMMEDIATE;
 
 UPDATE taskkit_task_process SET found_alive_date = datetime('now', 'subsec')
-WHERE id = $1 AND ended_reason IN ('silent for longer than it said it may be', 'its presence lock was free')
-    AND found_alive_date IS NULL;
+WHERE id = $1 AND ended_reason IN ('silent for longer than it said it may be',
+    'killed, crashed or cut off from the database') AND found_alive_date IS NULL;
 
 COMMIT;

@@ -2,8 +2,8 @@
 
 BEGIN IMMEDIATE;
 
-UPDATE taskkit_task_process SET last_heartbeat_date = datetime('now', 'subsec'), busy = $2, draining = $3,
-    presence_lock = nullif(presence_lock, $4)
+UPDATE taskkit_task_process SET last_heartbeat_date = datetime('now', 'subsec'), draining = $2,
+    presence_lock = nullif(presence_lock, $3)
 WHERE id = $1 AND ended_date IS NULL;
 
 COMMIT;

@@ -21,13 +21,21 @@ UPDATE /*/**/ taskkit_queued_task --*/
   execution_spec = $3,
   codec_revision = $4,
   secrets = $5,
-  not_before = /*/**/ min(not_before, CASE WHEN $6 IS NULL THEN datetime('now',
-      'subsec') WHEN $6 LIKE '+%' THEN strftime('%Y-%m-%d %H:%M:%f', 'now',
-      $6) ELSE strftime('%Y-%m-%d %H:%M:%f', $6) END) --*/
+  not_before = CASE WHEN /*/**/ CAST($15 AS bigint) IS NOT NULL OR $6 NOT LIKE '+%' --*/
+/*/**/--*/ CAST($15 AS bigint) IS NOT NULL OR $6::text NOT LIKE '+%'
+ THEN /*/**/ CASE WHEN $6 IS NULL THEN datetime('now',
+     'subsec') WHEN $6 LIKE '+%' THEN strftime('%Y-%m-%d %H:%M:%f', 'now',
+     $6) ELSE strftime('%Y-%m-%d %H:%M:%f', $6) END --*/
+/*/**/--*/ CASE WHEN $6::text IS NULL THEN clock_timestamp() WHEN $6::text LIKE '+%' THEN clock_timestamp() + $6::text::interval ELSE $6::text::timestamptz END
+ ELSE /*/**/ min(not_before, CASE WHEN $6 IS NULL THEN datetime('now',
+     'subsec') WHEN $6 LIKE '+%' THEN strftime('%Y-%m-%d %H:%M:%f', 'now',
+     $6) ELSE strftime('%Y-%m-%d %H:%M:%f', $6) END) --*/
 /*/**/--*/ LEAST(not_before,
     CASE WHEN $6::text IS NULL THEN clock_timestamp() WHEN $6::text LIKE '+%' THEN clock_timestamp() + $6::text::interval ELSE $6::text::timestamptz END)
+ END,
+  priority = /*/**/ min(priority, $7) --*/
+/*/**/--*/ LEAST(priority, $7::smallint)
 ,
-  priority = $7,
   reason = $8,
   unique_key = coalesce(unique_key, $9),
   items_total = $10,
@@ -35,10 +43,11 @@ UPDATE /*/**/ taskkit_queued_task --*/
   traceparent = $12,
   targets_field = $13,
   execution_state = '{}',
-  spec_revision = CASE WHEN spec_revision IS NOT NULL THEN CAST($4 AS integer) END,
+  spec_revision = CASE WHEN spec_revision IS NOT NULL OR CAST($15 AS bigint) IS NOT NULL THEN CAST($4 AS integer) END,
   position = 0,
   created_by = $14,
   modified_by = $14,
+  reference_version = CAST($15 AS bigint),
   attempts = 0, stalled = false, waiting_reason = NULL, workflow_status_desc = NULL,
   round = 0, deferred = false, items_done = 0, items_failed = 0, items_skipped = 0,
   scheduling_started_date = NULL, execution_started_date = NULL, first_started_date = NULL,

@@ -8,4 +8,7 @@ ON CONFLICT (name) DO UPDATE SET paused = true, paused_by = excluded.paused_by,
     paused_reason = excluded.paused_reason,
   paused_date = excluded.paused_date WHERE NOT taskkit_queue.paused;
 
+INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was, setting, name, became)
+VALUES ($1, $2, $3, $4, nullif($5, ''), $6, $7, $8, $9);
+
 COMMIT;

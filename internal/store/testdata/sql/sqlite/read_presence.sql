@@ -5,6 +5,10 @@ SELECT p.id, coalesce(p.presence_lock, 0), true, p.absent_date IS NOT NULL,
     false), datetime('now', 'subsec')
 FROM taskkit_task_process p WHERE p.ended_date IS NULL ORDER BY p.id;
 
+PRAGMA busy_timeout = 0;
+
+PRAGMA journal_size_limit = 16777216;
+
 BEGIN IMMEDIATE;
 
 UPDATE taskkit_task_process SET absent_date = datetime('now', 'subsec') WHERE id IN (

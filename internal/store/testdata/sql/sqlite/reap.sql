@@ -4,21 +4,21 @@ BEGIN IMMEDIATE;
 
 WITH gone AS MATERIALIZED (
   SELECT p.id,
-      CASE WHEN (julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms THEN 'silent for longer than it said it may be' ELSE 'its presence lock was free' END AS reason FROM taskkit_task_process p
+      CASE WHEN (julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms THEN 'silent for longer than it said it may be' ELSE 'killed, crashed or cut off from the database' END AS reason FROM taskkit_task_process p
   WHERE p.ended_date IS NULL
       AND ((julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms OR p.presence_lock IN (SELECT value FROM json_each($1))
       AND p.absent_date < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds',
       $2 / 1000.0))) ORDER BY p.id
 )
 UPDATE taskkit_task_process SET ended_date = datetime('now', 'subsec'),
-    ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id), busy = 0
+    ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id)
 WHERE id IN (SELECT id FROM gone) RETURNING id;
 
 WITH lost AS MATERIALIZED (
   SELECT q.id FROM taskkit_queued_task q
   WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
     SELECT 1 FROM taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)
-  ORDER BY q.id LIMIT $1
+  ORDER BY q.created_date LIMIT $1
 )
 UPDATE taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, stalled = true,
   attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END,

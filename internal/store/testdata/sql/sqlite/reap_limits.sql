@@ -4,21 +4,21 @@ BEGIN IMMEDIATE;
 
 WITH gone AS MATERIALIZED (
   SELECT p.id,
-      CASE WHEN (julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms THEN 'silent for longer than it said it may be' ELSE 'its presence lock was free' END AS reason FROM taskkit_task_process p
+      CASE WHEN (julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms THEN 'silent for longer than it said it may be' ELSE 'killed, crashed or cut off from the database' END AS reason FROM taskkit_task_process p
   WHERE p.ended_date IS NULL
       AND ((julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms OR p.presence_lock IN (SELECT value FROM json_each($1))
       AND p.absent_date < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds',
       $2 / 1000.0))) ORDER BY p.id
 )
 UPDATE taskkit_task_process SET ended_date = datetime('now', 'subsec'),
-    ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id), busy = 0
+    ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id)
 WHERE id IN (SELECT id FROM gone) RETURNING id;
 
 WITH lost AS MATERIALIZED (
   SELECT q.id FROM taskkit_queued_task q
   WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
     SELECT 1 FROM taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)
-  ORDER BY q.id LIMIT $1
+  ORDER BY q.created_date LIMIT $1
 )
 UPDATE taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, stalled = true,
   attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END,
@@ -82,8 +82,6 @@ FROM taskkit_limit k LEFT JOIN taskkit_task_limit l ON l.limit_key = k.limit_key
   LEFT JOIN taskkit_queued_task q ON q.id = l.task_id
 WHERE k.limit_key IN (SELECT value FROM json_each($1));
 
-DELETE FROM taskkit_task_limit WHERE id IN (SELECT value FROM json_each($1));
-
 SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
     AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING'),
   coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before > datetime('now', 'subsec'), false),
@@ -91,6 +89,8 @@ SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
       false)
 FROM taskkit_task_limit l LEFT JOIN taskkit_queued_task q ON q.id = l.task_id
 WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3;
+
+DELETE FROM taskkit_task_limit WHERE id IN (SELECT value FROM json_each($1));
 
 SELECT k.limit_key FROM taskkit_limit k WHERE k.at_most IS NULL
     AND k.modified_date < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $1 / 1000.0))

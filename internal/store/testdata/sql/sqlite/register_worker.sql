@@ -2,8 +2,8 @@
 
 BEGIN IMMEDIATE;
 
-INSERT INTO taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots, safe_mode)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING;
+INSERT INTO taskkit_task_process (id, version, dead_after_ms, kinds, queues, slots, safe_mode, max_attempts)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING;
 
 DELETE FROM taskkit_task_process WHERE ended_date < strftime('%Y-%m-%d %H:%M:%f', 'now', '-7 days');
 

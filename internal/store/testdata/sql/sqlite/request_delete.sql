@@ -4,7 +4,7 @@ BEGIN IMMEDIATE;
 
 UPDATE taskkit_queued_task SET modified_date = modified_date WHERE id = $1 RETURNING workflow_status, control,
     coalesce(control_reason, ''), fence, execution_component_name, coalesce(unique_key, ''), owner_id,
-    run_as_id,
+    run_as_id, created_by,
   items_done, items_failed, items_skipped;
 
 SELECT EXISTS (SELECT 1 FROM taskkit_task_process p
@@ -46,8 +46,8 @@ SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`created_date`, `taskki
     `taskkit_queued_task`.`reference`, `taskkit_queued_task`.`reason`, `taskkit_queued_task`.`unique_key`,
     `taskkit_queued_task`.`idempotency_key`, `taskkit_queued_task`.`parent_id`,
     `taskkit_queued_task`.`follows_id`, `taskkit_queued_task`.`traceparent`,
-    `taskkit_queued_task`.`targets_field`, `taskkit_queued_task`.`execution_spec`,
-    `taskkit_queued_task`.`execution_state`, datetime('now', 'subsec'),
+    `taskkit_queued_task`.`targets_field`, `taskkit_queued_task`.`reference_version`,
+    `taskkit_queued_task`.`execution_spec`, `taskkit_queued_task`.`execution_state`, datetime('now', 'subsec'),
     CASE WHEN `taskkit_queued_task`.`workflow_status` = 'COMPLETED' THEN coalesce((SELECT CAST(round((julianday(r.expiry_date) - 2440587.5) * 86400000) AS integer)
 FROM taskkit_task_result r
 WHERE r.task_id = `taskkit_queued_task`.`id`), 0) ELSE 0 END,

@@ -6,4 +6,7 @@ UPDATE taskkit_queue SET paused = false, resumed_by = $2, resumed_reason = nulli
     resumed_date = datetime('now', 'subsec')
 WHERE name = $1 AND paused;
 
+INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was, setting, name, became)
+VALUES ($1, $2, $3, $4, nullif($5, ''), $6, $7, $8, $9);
+
 COMMIT;

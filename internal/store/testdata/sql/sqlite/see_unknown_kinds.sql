@@ -4,19 +4,45 @@ SELECT execution_component_name, codec_revision, queue, tasks, first_seen_date, 
 FROM taskkit_unknown_kind
 ORDER BY queue, execution_component_name, codec_revision;
 
-SELECT q.execution_component_name, q.codec_revision, q.queue, q.tasks, datetime('now', 'subsec'),
-    datetime('now', 'subsec') FROM (
-  SELECT execution_component_name, codec_revision, queue, count(*) AS tasks FROM (
-    SELECT execution_component_name, codec_revision, queue FROM taskkit_queued_task
-    WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' AND control = '' AND not_before <= datetime('now',
-        'subsec')
-      AND queue NOT IN (SELECT name FROM taskkit_queue WHERE paused) LIMIT $1
-  ) d GROUP BY execution_component_name, codec_revision, queue
-) q WHERE EXISTS (SELECT 1 FROM taskkit_task_process p, json_each(p.queues) u WHERE p.ended_date IS NULL
-    AND NOT p.safe_mode AND u.value = q.queue) AND NOT EXISTS (SELECT 1 FROM taskkit_task_process p,
-    json_each(p.kinds) k, json_each(k.value) r
+WITH RECURSIVE kinds AS (
+  SELECT w.queue, (SELECT t.execution_component_name FROM taskkit_queued_task t INDEXED BY taskkit_claim
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue AND true
+    ORDER BY t.execution_component_name LIMIT 1) AS execution_component_name FROM (SELECT DISTINCT u.value AS queue FROM taskkit_task_process p,
+        json_each(p.queues) u WHERE p.ended_date IS NULL AND NOT p.safe_mode) w
+  WHERE w.queue NOT IN (SELECT name FROM taskkit_queue WHERE paused)
+  UNION ALL
+  SELECT w.queue, (SELECT t.execution_component_name FROM taskkit_queued_task t INDEXED BY taskkit_claim
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
+        AND t.execution_component_name > w.execution_component_name
+    ORDER BY t.execution_component_name LIMIT 1) FROM kinds w WHERE w.execution_component_name IS NOT NULL
+), revisions AS (
+  SELECT w.queue, w.execution_component_name,
+      (SELECT t.codec_revision FROM taskkit_queued_task t INDEXED BY taskkit_claim
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
+        AND t.execution_component_name = w.execution_component_name
+    ORDER BY t.codec_revision LIMIT 1) AS codec_revision FROM kinds w WHERE w.execution_component_name IS NOT NULL
+  UNION ALL
+  SELECT w.queue, w.execution_component_name,
+      (SELECT t.codec_revision FROM taskkit_queued_task t INDEXED BY taskkit_claim
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
+        AND t.execution_component_name = w.execution_component_name AND t.codec_revision > w.codec_revision
+    ORDER BY t.codec_revision LIMIT 1) FROM revisions w WHERE w.codec_revision IS NOT NULL
+)
+SELECT q.execution_component_name, q.codec_revision, q.queue, count(*), datetime('now', 'subsec'),
+    datetime('now', 'subsec') FROM taskkit_queued_task q
+WHERE q.id IN (SELECT e.value FROM (SELECT q.queue, q.execution_component_name,
+    q.codec_revision FROM revisions q WHERE q.codec_revision IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM taskkit_task_process p, json_each(p.kinds) k, json_each(k.value) r
   WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
-    AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue));
+    AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue))) l CROSS JOIN json_each('[1,2,3,4,5,9,13,17,6,10,14,18,7,11,15,19,8,12,16,20]') r CROSS JOIN json_each((
+    SELECT json_group_array(t.id) FROM (SELECT t.id FROM taskkit_queued_task t INDEXED BY taskkit_claim
+      WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = l.queue
+          AND t.execution_component_name = l.execution_component_name AND t.codec_revision = l.codec_revision
+          AND t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE min(t.attempts + 1, 4) END = r.value
+        AND t.not_before <= datetime('now', 'subsec')
+      ORDER BY t.not_before LIMIT $1 + 0) t)) e)
+  AND q.workflow_status || '' = 'QUEUED' AND q.control = ''
+GROUP BY 1, 2, 3;
 
 BEGIN IMMEDIATE;
 

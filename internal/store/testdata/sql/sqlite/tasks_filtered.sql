@@ -19,7 +19,8 @@ SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`created_date`, `taskki
     `taskkit_queued_task`.`reference`, `taskkit_queued_task`.`reason`, `taskkit_queued_task`.`unique_key`,
     `taskkit_queued_task`.`idempotency_key`, `taskkit_queued_task`.`parent_id`,
     `taskkit_queued_task`.`follows_id`, `taskkit_queued_task`.`traceparent`,
-    `taskkit_queued_task`.`targets_field`, datetime('now', 'subsec'),
+    `taskkit_queued_task`.`targets_field`, `taskkit_queued_task`.`reference_version`, datetime('now',
+    'subsec'),
     CASE WHEN `taskkit_queued_task`.`workflow_status` = 'COMPLETED' THEN coalesce((SELECT CAST(round((julianday(r.expiry_date) - 2440587.5) * 86400000) AS integer)
 FROM taskkit_task_result r
 WHERE r.task_id = `taskkit_queued_task`.`id`), 0) ELSE 0 END,
@@ -32,12 +33,12 @@ LIMIT 1 OFFSET 0)
 FROM `taskkit_queued_task`
 WHERE ((((((((`taskkit_queued_task`.`id` IN (?) AND `taskkit_queued_task`.`execution_component_name` IN (?))
     AND `taskkit_queued_task`.`workflow_status` IN (?, ?, ?, ?, ?, ?)) AND `taskkit_queued_task`.`queue` = ?)
-    AND `taskkit_queued_task`.`reference` = ?) AND `taskkit_queued_task`.`unique_key` = ?)
     AND `taskkit_queued_task`.`parent_id` = ?) AND `taskkit_queued_task`.`follows_id` = ?)
     AND EXISTS (SELECT 1
 FROM taskkit_task_plan p
 WHERE p.task_id = `taskkit_queued_task`.`id`
     AND CAST(p.options ->> CAST('preview' AS text) AS text) IN ('true', '1')))
+    AND `taskkit_queued_task`.`unique_key` = ?) AND `taskkit_queued_task`.`reference` = ?)
     AND `taskkit_queued_task`.`id` < ?
 ORDER BY `taskkit_queued_task`.`id` DESC
 LIMIT 10;

@@ -19,7 +19,8 @@ SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`created_date`, `taskki
     `taskkit_queued_task`.`reference`, `taskkit_queued_task`.`reason`, `taskkit_queued_task`.`unique_key`,
     `taskkit_queued_task`.`idempotency_key`, `taskkit_queued_task`.`parent_id`,
     `taskkit_queued_task`.`follows_id`, `taskkit_queued_task`.`traceparent`,
-    `taskkit_queued_task`.`targets_field`, datetime('now', 'subsec'),
+    `taskkit_queued_task`.`targets_field`, `taskkit_queued_task`.`reference_version`, datetime('now',
+    'subsec'),
     CASE WHEN `taskkit_queued_task`.`workflow_status` = 'COMPLETED' THEN coalesce((SELECT CAST(round((julianday(r.expiry_date) - 2440587.5) * 86400000) AS integer)
 FROM taskkit_task_result r
 WHERE r.task_id = `taskkit_queued_task`.`id`), 0) ELSE 0 END,

@@ -2,7 +2,8 @@
 
 SELECT 1 FROM (
 SELECT * FROM (
-  SELECT rowid AS at, 1 AS rank FROM taskkit_queued_task INDEXED BY taskkit_requested
+  SELECT rowid AS at, priority + 4 * CASE WHEN stalled THEN 0 ELSE min(attempts + 1,
+      4) END AS rank FROM taskkit_queued_task INDEXED BY taskkit_requested
   WHERE (control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED')) AND control IN ('STOP',
       'DELETE')
     AND workflow_status || '' = 'QUEUED' AND queue || '' IN (SELECT value FROM json_each($4))

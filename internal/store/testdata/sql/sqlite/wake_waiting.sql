@@ -16,8 +16,6 @@ FROM taskkit_limit k LEFT JOIN taskkit_task_limit l ON l.limit_key = k.limit_key
   LEFT JOIN taskkit_queued_task q ON q.id = l.task_id
 WHERE k.limit_key IN (SELECT value FROM json_each($1));
 
-DELETE FROM taskkit_task_limit WHERE id IN (SELECT value FROM json_each($1));
-
 SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
     AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING'),
   coalesce(q.workflow_status || '' = 'QUEUED' AND q.not_before > datetime('now', 'subsec'), false),
@@ -25,6 +23,8 @@ SELECT l.id, l.task_id, l.at_most, q.id IS NOT NULL AND q.fence = l.fence
       false)
 FROM taskkit_task_limit l LEFT JOIN taskkit_queued_task q ON q.id = l.task_id
 WHERE l.limit_key = $1 AND l.waiting AND l.task_id > $2 ORDER BY l.task_id LIMIT $3;
+
+DELETE FROM taskkit_task_limit WHERE id IN (SELECT value FROM json_each($1));
 
 UPDATE taskkit_queued_task SET not_before = CASE WHEN created_date < datetime('now',
     'subsec') THEN created_date ELSE datetime('now', 'subsec') END,

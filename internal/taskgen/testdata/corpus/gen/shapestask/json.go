@@ -174,7 +174,8 @@ var namesOfAnonymous = []string{"a", "b"}
 func writeAnonymous(e *taskjson.Encoder, v *struct {
 	A int      "json:\"a\""
 	B []string "json:\"b\""
-}) {
+},
+) {
 	e.Open(`{"a":`).Int(int64(v.A))
 	e.Next(`,"b":`).Strings(v.B)
 	e.EndObject()
@@ -183,7 +184,8 @@ func writeAnonymous(e *taskjson.Encoder, v *struct {
 func readAnonymous(d *taskjson.Decoder, v *struct {
 	A int      "json:\"a\""
 	B []string "json:\"b\""
-}) {
+},
+) {
 	o := d.Object(namesOfAnonymous)
 	for d.Next(&o) {
 		switch o.Field {
@@ -199,7 +201,8 @@ var namesOfAnonymous2 = []string{"a"}
 
 func writeAnonymous2(e *taskjson.Encoder, v *struct {
 	A bool "json:\"a,omitempty\""
-}) {
+},
+) {
 	e.BeginObject()
 	if v.A {
 		e.Name("a").Bool(v.A)
@@ -209,7 +212,8 @@ func writeAnonymous2(e *taskjson.Encoder, v *struct {
 
 func readAnonymous2(d *taskjson.Decoder, v *struct {
 	A bool "json:\"a,omitempty\""
-}) {
+},
+) {
 	o := d.Object(namesOfAnonymous2)
 	for d.Next(&o) {
 		switch o.Field {

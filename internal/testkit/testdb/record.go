@@ -1,4 +1,4 @@
-package dbstore_test
+package testdb
 
 import (
 	"context"
@@ -13,18 +13,17 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"taskkit.dev/internal/dialect"
-	"taskkit.dev/internal/testkit/testdb"
 )
 
-// recording collects the text of every statement that a handle executes.
-type recording struct {
+// Recording collects the text of every statement that a handle executes.
+type Recording struct {
 	schema string // of the test, replaced by the default
 
 	mu         sync.Mutex
 	statements []string
 }
 
-func (r *recording) add(query string) {
+func (r *Recording) add(query string) {
 	if r.schema != "" {
 		query = strings.ReplaceAll(query, r.schema, dialect.DefaultSchema)
 	}
@@ -33,8 +32,8 @@ func (r *recording) add(query string) {
 	r.statements = append(r.statements, query)
 }
 
-// take returns the statements since the last call.
-func (r *recording) take() []string {
+// Take returns the statements since the last call.
+func (r *Recording) Take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.statements
@@ -42,29 +41,29 @@ func (r *recording) take() []string {
 	return s
 }
 
-// recorded opens another handle to a test's database, whose statements are
+// Recorded opens another handle to a test's database, whose statements are
 // recorded.
-func recorded(t *testing.T, db *testdb.DB) (*sql.DB, *recording) {
-	t.Helper()
-	r := &recording{schema: db.Schema}
+func Recorded(tb testing.TB, db *DB) (*sql.DB, *Recording) {
+	tb.Helper()
+	r := &Recording{schema: db.Schema}
 	var handle *sql.DB
 	if db.Dialect == dialect.Postgres {
 		c, err := pgx.ParseConfig(db.DSN)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		c.Tracer = tracer{r}
 		handle = stdlib.OpenDB(*c)
 	} else {
 		handle = sql.OpenDB(connector{db.Driver(), db.DSN, r})
 	}
-	testdb.SetConns(handle, 8)
-	t.Cleanup(func() { _ = handle.Close() })
+	SetConns(handle, 8)
+	tb.Cleanup(func() { _ = handle.Close() })
 	return handle, r
 }
 
 // tracer records the statements of pgx.
-type tracer struct{ *recording }
+type tracer struct{ *Recording }
 
 func (r tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
 	r.add(d.SQL)
@@ -89,7 +88,7 @@ func (tracer) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {
 type connector struct {
 	driver driver.Driver
 	dsn    string
-	*recording
+	*Recording
 }
 
 func (c connector) Driver() driver.Driver { return c.driver }
@@ -103,7 +102,7 @@ func (c connector) Connect(context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, fmt.Errorf("%T has not all methods that a recorded connection needs", conn)
 	}
-	return recordedConn{full, c.recording}, nil
+	return recordedConn{full, c.Recording}, nil
 }
 
 type fullConn interface {
@@ -116,7 +115,7 @@ type fullConn interface {
 
 type recordedConn struct {
 	fullConn
-	*recording
+	*Recording
 }
 
 func (c recordedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
@@ -143,7 +142,7 @@ func (c recordedConn) PrepareContext(ctx context.Context, query string) (driver.
 	if !ok {
 		return nil, fmt.Errorf("%T has not all methods that a recorded statement needs", stmt)
 	}
-	return recordedStmt{full, query, c.recording}, nil
+	return recordedStmt{full, query, c.Recording}, nil
 }
 
 type fullStmt interface {
@@ -155,7 +154,7 @@ type fullStmt interface {
 type recordedStmt struct {
 	fullStmt
 	query string
-	*recording
+	*Recording
 }
 
 func (s recordedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {

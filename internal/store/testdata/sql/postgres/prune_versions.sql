@@ -1,0 +1,32 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT min(execution_component_name)
+FROM "taskkit".taskkit_reference_version
+WHERE execution_component_name > $1;
+
+SELECT id FROM (SELECT id, execution_component_name, unused FROM "taskkit".taskkit_reference_version
+  WHERE (execution_component_name, unused, checked_date) <= ($1, true,
+      (SELECT clock_timestamp() - $2::bigint::float8 * interval '1 millisecond'))
+  ORDER BY execution_component_name DESC, unused DESC, checked_date DESC LIMIT $3
+) page WHERE execution_component_name = $1 AND unused = true;
+
+SELECT id FROM (SELECT id, execution_component_name, unused FROM "taskkit".taskkit_reference_version
+  WHERE (execution_component_name, unused, checked_date) <= ($1, false,
+      (SELECT clock_timestamp() - $2::bigint::float8 * interval '1 millisecond'))
+  ORDER BY execution_component_name DESC, unused DESC, checked_date DESC LIMIT $3
+) page WHERE execution_component_name = $1 AND unused = false;
+
+UPDATE "taskkit".taskkit_reference_version AS v SET unused = (SELECT q.id FROM "taskkit".taskkit_queued_task q
+  WHERE q.reference || '' IS NOT NULL AND q.reference || '' >= v.reference || ''
+      AND q.reference || '' <= v.reference || ''
+    AND CASE WHEN q.execution_component_name = v.execution_component_name
+        AND q.reference_version IS NOT NULL THEN true ELSE false END
+  ORDER BY q.reference || '', q.id LIMIT 1) IS NULL, checked_date = clock_timestamp()
+WHERE v.id IN (SELECT id FROM "taskkit".taskkit_reference_version WHERE id = ANY($1::text[]::uuid[])
+    AND unused = false
+    AND checked_date <= clock_timestamp() - $2::bigint::float8 * interval '1 millisecond' FOR UPDATE SKIP LOCKED);
+
+DELETE FROM "taskkit".taskkit_reference_version AS v
+WHERE v.id IN (SELECT id FROM "taskkit".taskkit_reference_version WHERE id = ANY($1::text[]::uuid[])
+    AND unused = true
+    AND checked_date <= clock_timestamp() - $2::bigint::float8 * interval '1 millisecond' FOR UPDATE SKIP LOCKED);

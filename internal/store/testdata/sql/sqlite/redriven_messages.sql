@@ -1,0 +1,5 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT id, message_id, coalesce(body, ''), headers
+FROM taskkit_task_message WHERE source = $1 AND outcome = 'redriven'
+    AND headers IS NOT NULL ORDER BY id LIMIT $2;

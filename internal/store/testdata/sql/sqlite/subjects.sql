@@ -1,0 +1,27 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+SELECT q.id, workflow_status, control, coalesce(control_reason, ''), fence, execution_component_name,
+    coalesce(unique_key, ''), owner_id, run_as_id, created_by,
+  items_done, items_failed, items_skipped, EXISTS (SELECT 1 FROM taskkit_task_process p
+  WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL
+      AND NOT ((julianday('now') - julianday(p.last_heartbeat_date)) * 86400000.0 > p.dead_after_ms)),
+      EXISTS (SELECT 1 FROM taskkit_task_process p, json_each(p.kinds) k, json_each(k.value) r
+  WHERE p.ended_date IS NULL AND NOT p.safe_mode AND k.key = q.execution_component_name
+      AND r.value = q.codec_revision
+    AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue)),
+  (SELECT c.id FROM taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
+      AND c.idempotency_key = 'taskkit.continue.' || CAST(q.id AS text)),
+  (SELECT p.options FROM taskkit_task_plan p WHERE p.task_id = q.id),
+      EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL
+      AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED',
+      'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0),
+  (SELECT c.id FROM taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
+      AND c.idempotency_key = 'taskkit.retry.' || CAST(q.id AS text)),
+      (SELECT c.id FROM taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
+      AND c.idempotency_key = 'taskkit.apply.' || CAST(q.id AS text)),
+  (SELECT c.id FROM taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
+      AND c.unique_key = q.unique_key
+    AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND c.id <> q.id), parent_id,
+  coalesce((SELECT p.workflow_status FROM taskkit_queued_task p WHERE p.id = q.parent_id), ''),
+  coalesce((SELECT p.control FROM taskkit_queued_task p WHERE p.id = q.parent_id), '')
+FROM taskkit_queued_task q WHERE q.id IN (SELECT value FROM json_each($1));
