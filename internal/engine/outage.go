@@ -139,7 +139,8 @@ func (o *outage) Served() {
 	}
 }
 
-// Causes implements [session.Outage]. A suspected outage is one if the probe fails too, or if one has lasted meanwhile.
+// Causes implements [session.Outage]. A suspected outage is one if the probe fails too, or if one has lasted meanwhile, which may
+// be while this probe waited for its turn.
 func (o *outage) Causes(ctx context.Context, c classify.Classification, since time.Time) bool {
 	err := errors.New(c.Detail)
 	switch {
@@ -151,7 +152,7 @@ func (o *outage) Causes(ctx context.Context, c classify.Classification, since ti
 	case o.since(since):
 		return true
 	}
-	return o.found(ctx)
+	return o.found(ctx) || o.since(since)
 }
 
 // found probes, and reports whether that has found an outage.
