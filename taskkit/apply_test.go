@@ -176,7 +176,7 @@ func TestApplyRefused(t *testing.T) {
 			},
 		}
 		runSeats(t, db, applyKind(1, "2"), x, task, failing, stopped, limit, share, kinds, walk, fine)
-		before, err := c.Counts(t.Context(), "")
+		before, _, err := c.Counts(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestApplyRefused(t *testing.T) {
 				t.Errorf("%s: %v, want an *OptionError", name, err)
 			}
 		}
-		if after, err := c.Counts(t.Context(), ""); err != nil || !reflect.DeepEqual(after, before) {
+		if after, _, err := c.Counts(t.Context(), ""); err != nil || !reflect.DeepEqual(after, before) {
 			t.Errorf("the tasks are %v (%v), want %v", after, err, before)
 		}
 	})

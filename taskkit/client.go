@@ -155,24 +155,26 @@ func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
 }
 
 // Counts returns the number of tasks in each status, of one kind or, for "", of
-// all kinds. It reads every row.
-func (c *Client) Counts(ctx context.Context, kind string) (map[Status]int64, error) {
+// all kinds. It reads the newest 100,000 tasks of all kinds, so its cost is bounded. exact
+// is true if there are fewer; if it is false, there are at least as many tasks of each status as
+// counts says.
+func (c *Client) Counts(ctx context.Context, kind string) (counts map[Status]int64, exact bool, err error) {
 	if err := checkFilterText("Kinds", kind); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	op, err := c.tables(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	found, err := op.Counts(ctx, kind)
+	found, exact, err := op.Counts(ctx, kind, store.CountRead)
 	if err != nil {
-		return nil, c.public(ctx, err)
+		return nil, false, c.public(ctx, err)
 	}
-	counts := make(map[Status]int64, len(found))
+	counts = make(map[Status]int64, len(found))
 	for s, n := range found {
 		counts[Status(s)] = n
 	}
-	return counts, nil
+	return counts, exact, nil
 }
 
 // workers returns the live workers and those that ended within the last hour.

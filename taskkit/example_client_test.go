@@ -134,7 +134,7 @@ func ExampleClient_Counts() {
 	defer db.Close()
 	_, _ = taskkit.SubmitMany(ctx, db, greetKind, []greetSpec{nobody, nobody}, taskkit.System())
 	fmt.Println(taskkit.NewClient(db).Counts(ctx, "greet"))
-	// Output: map[QUEUED:2] <nil>
+	// Output: map[QUEUED:2] true <nil>
 }
 
 // Get decodes the spec and the state. Generated packages have one of their own.

@@ -349,7 +349,7 @@ func TestRetiredKind(t *testing.T) {
 		if task := ended(t, db, there); task.Status != taskkit.StatusCompleted {
 			t.Errorf("what was there ended in %s %q", task.Status, task.StatusDetail)
 		}
-		counts, err := clientOf(db).Counts(t.Context(), "")
+		counts, _, err := clientOf(db).Counts(t.Context(), "")
 		if err != nil || len(counts) != 1 || counts[taskkit.StatusCompleted] != 1 {
 			t.Errorf("there are %v, %v; want the one task that was there", counts, err)
 		}

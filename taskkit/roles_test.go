@@ -84,7 +84,7 @@ func TestRoles(t *testing.T) {
 	ok(err)
 	_, err = c.Tasks(ctx, taskkit.Filter{})
 	ok(err)
-	_, err = c.Counts(ctx, "count")
+	_, _, err = c.Counts(ctx, "count")
 	ok(err)
 	_, err = c.Explain(ctx, later)
 	ok(err)

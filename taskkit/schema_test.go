@@ -87,7 +87,7 @@ func TestSchemaMissing(t *testing.T) {
 		for call, f := range map[string]func() error{
 			"Task":    func() error { _, err := c.Task(t.Context(), id); return err },
 			"Tasks":   func() error { _, err := c.Tasks(t.Context(), taskkit.Filter{}); return err },
-			"Counts":  func() error { _, err := c.Counts(t.Context(), ""); return err },
+			"Counts":  func() error { _, _, err := c.Counts(t.Context(), ""); return err },
 			"Workers": func() error { _, err := taskops.New(c).Workers(t.Context()); return err },
 			"Items": func() error {
 				for _, err := range c.Items(t.Context(), id, taskkit.OutcomeFailed) {

@@ -57,7 +57,7 @@ func TestWorkerRunsManyTinyTasks(t *testing.T) {
 		}
 		started(t, db, registered(k, x), quick(t, db))
 		until(t, "all have completed", func() bool {
-			counts, err := clientOf(db).Counts(t.Context(), "tiny")
+			counts, _, err := clientOf(db).Counts(t.Context(), "tiny")
 			if err != nil {
 				t.Fatalf("count: %v", err)
 			}

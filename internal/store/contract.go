@@ -271,8 +271,9 @@ type Requests interface {
 
 // Ops reads the figures and settings that operators work with.
 type Ops interface {
-	// Counts counts the tasks of each status, of one kind or ("") of all.
-	Counts(ctx context.Context, kind string) (map[lifecycle.Status]int64, error)
+	// Counts counts the tasks of each status, of one kind or ("") of all, among the newest tasks, as many as read says. exact:
+	// there are fewer tasks, so no count is too low.
+	Counts(ctx context.Context, kind string, read int) (counts map[lifecycle.Status]int64, exact bool, err error)
 	// Backgrounds reads more of tasks than their rows, with one statement for each part of the query that names
 	// tasks, and two for their limits. A task of which nothing was found is absent.
 	Backgrounds(ctx context.Context, query BackgroundQuery) (map[uuid.UUID]*Background, error)

@@ -252,6 +252,9 @@ type Filter struct {
 // MatchingRead is how many tasks [Reader.Matching] reads at most.
 const MatchingRead = 100_000
 
+// CountRead is how many tasks [Ops.Counts] reads at most for a client.
+const CountRead = 100_000
+
 // Request is an operator's request.
 type Request struct {
 	Action lifecycle.Action

@@ -84,7 +84,7 @@ func FuzzFilter(f *testing.F) {
 				typed(t, err)
 				said[i] += fmt.Sprintln(len(found), err)
 			}
-			_, err := s.client.Counts(t.Context(), text)
+			_, _, err := s.client.Counts(t.Context(), text)
 			typed(t, err)
 			said[i] += fmt.Sprint(err)
 		}

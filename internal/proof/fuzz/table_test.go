@@ -225,7 +225,7 @@ func TestFilters(t *testing.T) {
 		same(t, fmt.Sprintf("%.100v", f), said)
 	}
 	for _, s := range sides {
-		_, err := s.client.Counts(t.Context(), "a\x00")
+		_, _, err := s.client.Counts(t.Context(), "a\x00")
 		typed(t, err)
 		for _, limit := range []int{-1, 0, 1<<63 - 1} {
 			if _, err := s.client.Attempts(t.Context(), taskkit.ID{}, limit); err != nil {

@@ -122,9 +122,9 @@ func (e *env) round(n int, interval time.Duration) int {
 		e.workers[i].Kill()
 		e.workers[i] = workers.Launch(e.T, e.args)
 		e.kills++
-		counts, err := e.client.Counts(ctx, workKind.Name())
-		if err != nil {
-			e.Fatal(err)
+		counts, exact, err := e.client.Counts(ctx, workKind.Name())
+		if err != nil || !exact {
+			e.Fatalf("counts that are exact (%t): %v", exact, err)
 		}
 		left = 0
 		for status, c := range counts {

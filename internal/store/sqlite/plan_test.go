@@ -44,6 +44,10 @@ func TestSQLitePlans(t *testing.T) {
 		_, err := o.Matching(t.Context(), "00ff", 5)
 		return err
 	})
+	counts := recordedQuery(t, func(o store.Client) error {
+		_, _, err := o.Counts(t.Context(), "demo", 10)
+		return err
+	})
 	listedBy := func(f store.Filter) string {
 		return recordedQuery(t, func(o store.Client) error {
 			_, err := o.Tasks(t.Context(), f)
@@ -72,6 +76,7 @@ func TestSQLitePlans(t *testing.T) {
 		"kinds of ended tasks":   {kinds, "taskkit_ended (execution_component_name>?)"},
 		"ended tasks of a kind":  {ended, "taskkit_ended (execution_component_name=? AND workflow_stopped_date>? AND workflow_stopped_date<?)"},
 		"end of an id":           {matching, "SCAN taskkit_queued_task USING COVERING INDEX sqlite_autoindex_taskkit_queued_task_1"},
+		"counts":                 {counts, "SCAN taskkit_queued_task USING INDEX sqlite_autoindex_taskkit_queued_task_1"},
 		"tasks of a reference":   {listedBy(store.Filter{Reference: "r", Owner: uuid.Max, Before: uuid.Max}), "taskkit_listed_reference (<expr>=? AND id<?)"},
 		"tasks of a key":         {listedBy(store.Filter{UniqueKey: "k", Reference: "r", Kinds: []string{"demo"}}), "taskkit_listed_key (<expr>=?)"},
 		"dead letters":           {listedBy(store.Filter{Statuses: failed}), "taskkit_dead (<expr>=?)"},

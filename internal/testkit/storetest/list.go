@@ -164,19 +164,31 @@ func matching(e *env) {
 	is(e, "limit", len(got), 1)
 }
 
-// counts: how many of each status.
+// counts: how many of each status, among the newest.
 func counts(e *env) {
 	e.registerWorker()
 	e.bring(lifecycle.Failure)
 	e.bring(lifecycle.Completed)
 	e.bring(lifecycle.Completed)
 	e.one(func(t *store.NewTask) { t.Kind = "other" })
-	all, err := e.ops().Counts(e.ctx(), "")
-	e.ok(err)
-	is(e, "all", fmt.Sprint(all), fmt.Sprint(map[lifecycle.Status]int64{lifecycle.Failure: 1, lifecycle.Completed: 2, lifecycle.Queued: 1}))
-	some, err := e.ops().Counts(e.ctx(), "other")
-	e.ok(err)
-	is(e, "some", fmt.Sprint(some), fmt.Sprint(map[lifecycle.Status]int64{lifecycle.Queued: 1}))
+	for _, c := range []struct {
+		kind  string
+		read  int
+		want  map[lifecycle.Status]int64
+		exact bool
+	}{
+		{"", 5, map[lifecycle.Status]int64{lifecycle.Failure: 1, lifecycle.Completed: 2, lifecycle.Queued: 1}, true},
+		{"other", 5, map[lifecycle.Status]int64{lifecycle.Queued: 1}, true},
+		{"none", 5, map[lifecycle.Status]int64{}, true},
+		{"", 4, map[lifecycle.Status]int64{lifecycle.Failure: 1, lifecycle.Completed: 2, lifecycle.Queued: 1}, false},
+		{"", 2, map[lifecycle.Status]int64{lifecycle.Completed: 1, lifecycle.Queued: 1}, false},
+		{"other", 2, map[lifecycle.Status]int64{lifecycle.Queued: 1}, false},
+		{"none", 2, map[lifecycle.Status]int64{}, false},
+	} {
+		got, exact, err := e.ops().Counts(e.ctx(), c.kind, c.read)
+		e.ok(err)
+		is(e, fmt.Sprintf("of %q among %d", c.kind, c.read), fmt.Sprint(got, exact), fmt.Sprint(c.want, c.exact))
+	}
 }
 
 // readNothing: what belongs to a task that is not there.

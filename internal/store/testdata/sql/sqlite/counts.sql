@@ -1,5 +1,5 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-SELECT `taskkit_queued_task`.`workflow_status`, COUNT(*)
-FROM `taskkit_queued_task`
-GROUP BY `taskkit_queued_task`.`workflow_status`;
+SELECT workflow_status, count(*) FILTER (WHERE CAST($1 AS text) IN ('', execution_component_name)), count(*)
+FROM (SELECT workflow_status,
+    execution_component_name FROM taskkit_queued_task ORDER BY id DESC LIMIT 100000) n GROUP BY workflow_status;
