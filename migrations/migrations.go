@@ -9,6 +9,9 @@
 //
 // A file that has been released is never edited. Migrations go up only and add
 // before they take away, so that the previous release runs on the new schema.
+// Indexes that come after a release are in files of their own, which schemaplan
+// writes with -after: on PostgreSQL they are made CONCURRENTLY, without a transaction,
+// since the table of tasks may be large.
 package migrations
 
 import "embed"

@@ -7,6 +7,7 @@ import (
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/migrations"
 )
 
 // Explain returns a *[SchemaError] if the error err of a statement on the handle h
@@ -40,7 +41,7 @@ func Explain(ctx context.Context, h any, schema string, err error) error {
 	if serr != nil {
 		return err
 	}
-	want, lerr := latest(d)
+	want, lerr := latest(migrations.FS, d)
 	if lerr != nil {
 		return err
 	}

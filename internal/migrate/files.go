@@ -5,16 +5,16 @@ import (
 	"io/fs"
 
 	"taskkit.dev/internal/dialect"
-	"taskkit.dev/migrations"
 )
 
-// directory returns a dialect's files, with the schema's name filled in.
-func directory(d dialect.Name, schema string) (fs.FS, error) {
-	dir, err := fs.Sub(migrations.FS, folder(d))
+// directory returns a dialect's files, with the schema's name filled in. For empty tables the files that make
+// indexes CONCURRENTLY are [plain].
+func directory(all fs.FS, d dialect.Name, schema string, empty bool) (fs.FS, error) {
+	dir, err := fs.Sub(all, folder(d))
 	if err != nil {
 		return nil, err
 	}
-	return qualified{dir, schema}, nil
+	return qualified{dir, schema, empty && d == dialect.Postgres}, nil
 }
 
 // qualified is a file system that replaces {schema} in its files by the name of
@@ -22,6 +22,7 @@ func directory(d dialect.Name, schema string) (fs.FS, error) {
 type qualified struct {
 	fs.FS
 	schema string
+	plain  bool
 }
 
 // Open implements [fs.FS].
@@ -38,6 +39,9 @@ func (q qualified) Open(name string) (fs.File, error) {
 	text, err := fs.ReadFile(q.FS, name)
 	if err != nil {
 		return nil, err
+	}
+	if q.plain {
+		text = plain(text)
 	}
 	text = bytes.ReplaceAll(text, []byte("{schema}"), []byte(q.schema))
 	return &file{bytes.NewReader(text), sized{info, int64(len(text))}}, nil

@@ -3,6 +3,7 @@ package migrate
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -21,6 +22,9 @@ import (
 // tries bounds the repetitions of a step that failed because another process was
 // migrating.
 const tries = 20
+
+// errDuplicates: rows are in the way of a unique index. Under the lock of a session no other migrator can be the cause.
+var errDuplicates = errors.New("rows are in the way of a unique index")
 
 // SchemaError reports a database whose schema is not the one this version needs.
 type SchemaError struct {
@@ -65,6 +69,11 @@ func (e *SchemaError) command() string {
 // Migrate applies the migrations that are missing. Any number of processes may
 // call it at once; each file is applied once. It needs one connection.
 func Migrate(ctx context.Context, db *sql.DB, schema string) error {
+	return Apply(ctx, db, schema, migrations.FS)
+}
+
+// Apply is [Migrate] with other files, in directories named as those of [migrations.FS].
+func Apply(ctx context.Context, db *sql.DB, schema string, files fs.FS) error {
 	d, err := dialect.Detect(ctx, db)
 	if err != nil {
 		return err
@@ -72,13 +81,13 @@ func Migrate(ctx context.Context, db *sql.DB, schema string) error {
 	if schema, err = dialect.Schema(d, schema); err != nil {
 		return err
 	}
-	want, err := latest(d)
+	want, err := latest(files, d)
 	if err != nil {
 		return err
 	}
 	have := int64(-1)
 	for try := 1; ; try++ {
-		err := up(ctx, db, d, schema)
+		err := up(ctx, db, d, schema, files)
 		if err == nil {
 			return nil
 		}
@@ -86,7 +95,7 @@ func Migrate(ctx context.Context, db *sql.DB, schema string) error {
 		switch {
 		case verr == nil && now >= want:
 			return nil // another migrator did it
-		case try == tries || ctx.Err() != nil || verr == nil && now == have && !classify.ConcurrentMigration(err):
+		case try == tries || ctx.Err() != nil || errors.Is(err, errDuplicates) || verr == nil && now == have && !classify.ConcurrentMigration(err):
 			return fmt.Errorf("migrate %s to version %d: %w", d, want, err)
 		case verr == nil:
 			have = now
@@ -111,7 +120,7 @@ func Check(ctx context.Context, db dialect.Querier, schema string) error {
 	if schema, err = dialect.Schema(d, schema); err != nil {
 		return err
 	}
-	want, err := latest(d)
+	want, err := latest(migrations.FS, d)
 	if err != nil {
 		return err
 	}
@@ -126,27 +135,52 @@ func Check(ctx context.Context, db dialect.Querier, schema string) error {
 }
 
 // up runs goose once.
-func up(ctx context.Context, db *sql.DB, d dialect.Name, schema string) error {
-	files, err := directory(d, schema)
+func up(ctx context.Context, db *sql.DB, d dialect.Name, schema string, all fs.FS) error {
+	have, err := version(ctx, db, d, schema)
 	if err != nil {
 		return err
 	}
-	p, err := goose.NewProvider("", db, files, goose.WithStore(versions{d, schema}),
-		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	files, err := directory(all, d, schema, have == 0)
+	if err != nil {
+		return err
+	}
+	options := []goose.ProviderOption{
+		goose.WithStore(versions{d, schema}),
+		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()),
+	}
+	locked := false
+	if d == dialect.Postgres && have > 0 {
+		var indexes []string
+		if indexes, locked, err = pendingIndexes(files, have); err != nil {
+			return err
+		}
+		if locked {
+			options = append(options, goose.WithSessionLocker(&session{schema: schema, indexes: indexes}))
+		}
+	}
+	p, err := goose.NewProvider("", db, files, options...)
 	if err != nil {
 		return err
 	}
 	_, err = p.Up(ctx)
+	if locked && classify.UniqueViolation(err) {
+		return fmt.Errorf("%w: %w", errDuplicates, err)
+	}
 	return err
 }
 
 // latest returns the version of the newest file.
-func latest(d dialect.Name) (int64, error) {
-	files, err := fs.Glob(migrations.FS, folder(d)+"/*.sql")
-	if err != nil || len(files) == 0 {
+func latest(files fs.FS, d dialect.Name) (int64, error) {
+	found, err := fs.Glob(files, folder(d)+"/*.sql")
+	if err != nil || len(found) == 0 {
 		return 0, fmt.Errorf("no migrations for %s: %w", d, err)
 	}
-	number, _, _ := strings.Cut(path.Base(files[len(files)-1]), "_")
+	return numberOf(found[len(found)-1])
+}
+
+// numberOf returns the version of a file.
+func numberOf(name string) (int64, error) {
+	number, _, _ := strings.Cut(path.Base(name), "_")
 	return strconv.ParseInt(number, 10, 64)
 }
 

@@ -4,6 +4,10 @@
 //
 //	go run ./internal/cmd/schemaplan -dialect postgres -o migrations/postgres/00001_taskkit.sql
 //
+// After a release, the indexes that ent/schema has and the released migrations have not are a migration of their own:
+//
+//	go run ./internal/cmd/schemaplan -dialect postgres -after migrations/postgres -o migrations/postgres/00002_indexes.sql
+//
 // make generate runs it for both databases, see package migrations. No package that a user links
 // imports Atlas or ent's schema migration.
 package main
@@ -28,13 +32,20 @@ import (
 func main() {
 	name := flag.String("dialect", dialect.Postgres, "postgres or sqlite3")
 	dir := flag.String("schema", "./ent/schema", "directory of the ent schema")
+	after := flag.String("after", "", "directory of migrations that were released: write what the indexes need after them")
 	out := flag.String("o", "/dev/stdout", "file to write")
 	flag.Parse()
 	tables, r, err := planTables(*name, *dir)
 	if err != nil {
 		log.Fatal("plan the schema: ", err)
 	}
-	if err := os.WriteFile(*out, []byte(file(*name, tables, r)), 0o644); err != nil {
+	text := file(*name, tables, r)
+	if *after != "" {
+		if text, err = laterIndexes(*name, os.DirFS(*after), tables); err != nil {
+			log.Fatal("plan the indexes: ", err)
+		}
+	}
+	if err := os.WriteFile(*out, []byte(text), 0o644); err != nil {
 		log.Fatal("write the migration: ", err)
 	}
 }
