@@ -89,6 +89,9 @@ func run(args []string) error {
 	if len(args) > 0 && args[0] == childCommand {
 		return child(ctx, args[1:], os.Stdin, os.Stdout)
 	}
+	if len(args) > 0 && args[0] == sizeCommand {
+		return size(ctx, args[1:], os.Stdout, os.Stderr)
+	}
 	return command(ctx, args, os.Stdout, os.Stderr)
 }
 

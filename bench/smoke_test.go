@@ -125,3 +125,22 @@ func TestCommandRefuses(t *testing.T) {
 		}
 	}
 }
+
+// The fixture of the sizes can be made and measured.
+func TestSize(t *testing.T) {
+	t.Parallel()
+	for _, base := range []string{"postgres", "sqlite"} {
+		t.Run(base, func(t *testing.T) {
+			t.Parallel()
+			var out strings.Builder
+			if err := size(t.Context(), []string{"-db", base, "-scale", "0.001", "-window", "3s"}, &out, t.Output()); err != nil {
+				t.Fatal(err)
+			}
+			for _, row := range []string{"| claim that finds nothing |", "| 20 pages of 1,000", "| full tables, the second |", "| all |"} {
+				if !strings.Contains(out.String(), row) {
+					t.Errorf("there is no row %s in %s", row, out.String())
+				}
+			}
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,6 +22,10 @@ const (
 	PostgresEnv  = "TASKKIT_TEST_POSTGRES"
 	PgBouncerEnv = "TASKKIT_TEST_PGBOUNCER"
 )
+
+// PostgresBinEnv is the environment variable that names the directory of PostgreSQL's programs, such as another version's.
+// Without it they are looked for where packages install them.
+const PostgresBinEnv = "TASKKIT_TEST_POSTGRES_BIN"
 
 // startTries is how often a start is tried: another process may take the port
 // that was free a moment ago.
@@ -53,7 +58,7 @@ func (s *Server) Standby(ctx context.Context, settings ...string) (*Server, erro
 
 // startPostgres starts a PostgreSQL server, a standby of the one at a port if that is not "".
 func startPostgres(ctx context.Context, primary string, settings []string) (*Server, error) {
-	initdb, err := postgres.ensure(ctx)
+	initdb, err := findInitdb(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +79,19 @@ func startPostgres(ctx context.Context, primary string, settings []string) (*Ser
 		s.DSN, s.bin = dsn(port), filepath.Dir(initdb)
 		return s, nil
 	})
+}
+
+// findInitdb returns the path of initdb, beside which the other programs are.
+func findInitdb(ctx context.Context) (string, error) {
+	dir := os.Getenv(PostgresBinEnv)
+	if dir == "" {
+		return postgres.ensure(ctx)
+	}
+	path := postgres.in([]string{dir})
+	if path == "" {
+		return "", fmt.Errorf("find initdb in %q, which %s names", dir, PostgresBinEnv)
+	}
+	return filepath.Abs(path)
 }
 
 // StartPgBouncer starts PgBouncer in transaction mode before the server that

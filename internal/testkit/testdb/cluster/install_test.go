@@ -67,3 +67,19 @@ func TestEnsure(t *testing.T) {
 		t.Errorf("got %v, want that the context was canceled", err)
 	}
 }
+
+// The environment can name the programs of another version.
+func TestFindInitdb(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(PostgresBinEnv, dir)
+	if _, err := findInitdb(t.Context()); err == nil || !strings.Contains(err.Error(), PostgresBinEnv) {
+		t.Errorf("got %v, want an error that names the variable", err)
+	}
+	want := filepath.Join(dir, "initdb")
+	if err := os.WriteFile(want, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := findInitdb(t.Context()); err != nil || got != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+}
