@@ -63,7 +63,7 @@ func TestEarlyAlertIsFollowedByMailToWhomItWasRaised(t *testing.T) {
 		completedBuckets(t, o, 1, 45, 1) // a list is not divided
 		clean(t, c, caseload.ActionAlert, o.Task.ID, people[:45])
 
-		tasks, err := o.Client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{"send_email"}})
+		tasks, _, err := o.Client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{"send_email"}})
 		if err != nil || len(tasks) != 1 {
 			t.Fatalf("%d mail tasks, %v; want one", len(tasks), err)
 		}
@@ -94,7 +94,7 @@ func TestEarlyAlertInBuckets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		mails, err := o.Client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{"send_email"}})
+		mails, _, err := o.Client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{"send_email"}})
 		if err != nil || len(mails) != 1 || r.Mail != mails[0].ID || r.Raised != len(people) || mails[0].Progress.Total != int64(len(people)) {
 			t.Errorf("%d mail tasks (%v); the result is %+v, want %d raised", len(mails), err, r, len(people))
 		}
@@ -107,7 +107,7 @@ func TestEarlyAlertForNobodyTellsNobody(t *testing.T) {
 	o := tasktest.Run(t, earlyalerttask.Kind, &earlyalert.Executor{SubmitMail: sendemailtask.Submit, BucketSize: bucketSize},
 		alertSpec(targets.Targets{Query: &targets.Query{Coach: "nobody"}}), tasktest.WithDB(db))
 	completedBuckets(t, o, 1, 0, 0)
-	if tasks, err := o.Client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{"send_email"}}); err != nil || len(tasks) != 0 {
+	if tasks, _, err := o.Client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{"send_email"}}); err != nil || len(tasks) != 0 {
 		t.Errorf("%d mail tasks, %v; want none", len(tasks), err)
 	}
 }

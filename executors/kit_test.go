@@ -145,7 +145,7 @@ func clean(t *testing.T, c *ent.Client, action string, task taskkit.ID, people [
 // progress in all. It returns the keys of the items that failed, with their codes.
 func completedBuckets[Spec, State, Result any](t *testing.T, o *tasktest.Outcome[Spec, State, Result], buckets, done, failed int) (failures []string) {
 	t.Helper()
-	children, err := o.Client.Tasks(t.Context(), taskkit.Filter{Parent: o.Task.ID, Limit: 1000})
+	children, _, err := o.Client.Tasks(t.Context(), taskkit.Filter{Parent: o.Task.ID, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -358,7 +358,7 @@ func TestProgressOfParent(t *testing.T) {
 			if err != nil || typed.Task.Progress != want || typed.Task.Children == nil {
 				t.Errorf("%s: Get has %+v, want %+v (%v)", when, typed.Task.Progress, want, err)
 			}
-			list, err := c.Tasks(t.Context(), taskkit.Filter{IDs: []taskkit.ID{id}})
+			list, _, err := c.Tasks(t.Context(), taskkit.Filter{IDs: []taskkit.ID{id}})
 			if err != nil || len(list) != 1 || list[0].Progress != want || list[0].Children == nil {
 				t.Errorf("%s: Tasks has %+v, want %+v (%v)", when, list, want, err)
 			}
@@ -430,7 +430,7 @@ func TestBatchSubmitsIntoItsSchema(t *testing.T) {
 		if err != nil || task.Status != taskkit.StatusCompleted || task.Children == nil || task.Children.Completed != 2 {
 			t.Fatalf("the parent is %+v (%v)", task, err)
 		}
-		followers, err := c.Tasks(t.Context(), taskkit.Filter{Follows: id})
+		followers, _, err := c.Tasks(t.Context(), taskkit.Filter{Follows: id})
 		if err != nil || len(followers) != 1 {
 			t.Errorf("%d other tasks were submitted into the schema, want 1 (%v)", len(followers), err)
 		}

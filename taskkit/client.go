@@ -130,28 +130,37 @@ type Filter struct {
 	// EndedFor: only tasks that ended longer ago, by the database's clock.
 	EndedFor time.Duration
 	// Before selects only tasks older than this one, by id. For the next page
-	// set it to the last id of the previous one.
+	// set it to what [Client.Tasks] returned as next. It goes with any filter.
 	Before ID
-	// Limit is the size of a page. Defaults to 50, at most 1,000.
+	// Limit is the size of a page: 1 to 1,000. Defaults to 50.
 	Limit int
 }
 
-// Tasks returns a page of tasks, newest first. By a Reference or a UniqueKey it reads no tasks that have another. SpecJSON and StateJSON, which may
-// be large, are left out; [Client.Task] reads them.
-func (c *Client) Tasks(ctx context.Context, f Filter) ([]*Task, error) {
+// Tasks returns a page of tasks, newest first. The next page begins before next: set Filter.Before to it. The zero ID: there is none.
+//
+// IDs, UniqueKey, Reference, Parent, Follows, Owner, the statuses of running tasks and those of dead letters each have an index, which
+// is read newest first. What else the filter says is checked task by task, at most 10,000 of them, and of dead letters 1,000 of a kind and status:
+// a page that has a next may have fewer tasks than its limit, even none.
+//
+// SpecJSON and StateJSON, which may be large, are left out; [Client.Task] reads them.
+func (c *Client) Tasks(ctx context.Context, f Filter) (page []*Task, next ID, err error) {
 	sf, err := f.store()
 	if err != nil {
-		return nil, err
+		return nil, ID{}, err
 	}
 	op, err := c.tables(ctx)
 	if err != nil {
-		return nil, err
+		return nil, ID{}, err
 	}
-	found, err := op.Tasks(ctx, sf)
+	found, next, err := op.Tasks(ctx, sf)
 	if err != nil {
-		return nil, c.public(ctx, err)
+		return nil, ID{}, c.public(ctx, err)
 	}
-	return c.readAll(ctx, op, found)
+	page, err = c.readAll(ctx, op, found)
+	if err != nil {
+		return nil, ID{}, err
+	}
+	return page, next, nil
 }
 
 // Counts returns the number of tasks in each status, of one kind or, for "", of

@@ -50,10 +50,10 @@ func TestDeadLetters(t *testing.T) {
 		}
 		mended.Store(true)
 		of := taskops.DeadFilter{Kinds: []string{"count"}, Code: "gone"}
-		if tasks, err := taskops.New(c).DeadTasks(ctx, of, taskkit.ID{}, 1); err != nil || len(tasks) != 1 || tasks[0].ID != gone {
+		if tasks, _, err := taskops.New(c).DeadTasks(ctx, of, taskkit.ID{}, 1); err != nil || len(tasks) != 1 || tasks[0].ID != gone {
 			t.Errorf("the first page is %+v, %v", tasks, err)
 		}
-		if tasks, err := taskops.New(c).DeadTasks(ctx, of, gone, 0); err != nil || len(tasks) != 1 || tasks[0].ID != keyed {
+		if tasks, _, err := taskops.New(c).DeadTasks(ctx, of, gone, 0); err != nil || len(tasks) != 1 || tasks[0].ID != keyed {
 			t.Errorf("the second page is %+v, %v", tasks, err)
 		}
 		report, err := taskops.New(c).RetryDead(ctx, of, taskkit.WithActor(ann), taskkit.WithReason("mended"))

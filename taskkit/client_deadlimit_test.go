@@ -67,7 +67,7 @@ func TestDeadGroupsAreBounded(t *testing.T) {
 			}
 		}
 		for what, want := range map[string]int{"gone": 5, "other": 1000} {
-			tasks, err := ops.DeadTasks(t.Context(), taskops.DeadFilter{Code: what}, taskkit.ID{}, 1000)
+			tasks, _, err := ops.DeadTasks(t.Context(), taskops.DeadFilter{Code: what}, taskkit.ID{}, 1000)
 			if err != nil || len(tasks) != want {
 				t.Errorf("a page with the code %s: %d tasks, %v, want %d", what, len(tasks), err, want)
 			}

@@ -36,7 +36,7 @@ func TestTasksByReferenceAndKey(t *testing.T) {
 			for _, limit := range []int{1, 2, 100} {
 				var got []taskkit.ID
 				for f.Limit, f.Before = limit, (taskkit.ID{}); ; f.Before = got[len(got)-1] {
-					page, err := c.Tasks(t.Context(), f)
+					page, _, err := c.Tasks(t.Context(), f)
 					if err != nil {
 						t.Fatalf("%s: %v", what, err)
 					}
@@ -61,7 +61,7 @@ func TestTasksByReferenceAndKey(t *testing.T) {
 			"another status":      {UniqueKey: "k", Statuses: []taskkit.Status{taskkit.StatusQueued}},
 			"the key in capitals": {UniqueKey: "K"},
 		} {
-			if page, err := c.Tasks(t.Context(), f); err != nil || len(page) != 0 {
+			if page, _, err := c.Tasks(t.Context(), f); err != nil || len(page) != 0 {
 				t.Errorf("by %s: %d tasks, %v", what, len(page), err)
 			}
 		}

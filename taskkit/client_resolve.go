@@ -27,14 +27,18 @@ func (c *Client) Resolve(ctx context.Context, text string) (ID, error) {
 		return ID{}, err
 	}
 	if text == "@last" {
-		tasks, err := op.Tasks(ctx, store.Filter{Roots: true, Limit: 1})
-		if err != nil {
-			return ID{}, c.public(ctx, err)
+		for f := (store.Filter{Roots: true, Limit: 1}); ; {
+			tasks, next, err := op.Tasks(ctx, f)
+			switch {
+			case err != nil:
+				return ID{}, c.public(ctx, err)
+			case len(tasks) > 0:
+				return tasks[0].ID, nil
+			case next == ID{}:
+				return ID{}, &IDError{Text: text, Problem: "there is no task yet"}
+			}
+			f.Before = next // a task with very many children
 		}
-		if len(tasks) == 0 {
-			return ID{}, &IDError{Text: text, Problem: "there is no task yet"}
-		}
-		return tasks[0].ID, nil
 	}
 	s := strings.ToLower(text)
 	if len(s) < suffixMin || len(s) > 36 || !suffix.MatchString(s) {

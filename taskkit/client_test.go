@@ -359,7 +359,7 @@ func TestClientFindsTasks(t *testing.T) {
 		}
 		var got []taskkit.ID
 		for page := (taskkit.Filter{Limit: 10}); ; {
-			tasks, err := c.Tasks(t.Context(), page)
+			tasks, _, err := c.Tasks(t.Context(), page)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -375,7 +375,7 @@ func TestClientFindsTasks(t *testing.T) {
 		if !slices.Equal(got, ids) {
 			t.Errorf("paged through %v, want %v", got, ids)
 		}
-		mine, err := c.Tasks(t.Context(), taskkit.Filter{Owner: owner})
+		mine, _, err := c.Tasks(t.Context(), taskkit.Filter{Owner: owner})
 		if err != nil || len(mine) != 5 {
 			t.Errorf("%d tasks of an owner, want 5 (%v)", len(mine), err)
 		}
@@ -394,7 +394,7 @@ func TestClientFindsTasks(t *testing.T) {
 		}
 		for _, f := range []taskkit.Filter{{Statuses: []taskkit.Status{"LOST"}}} {
 			var option *taskkit.OptionError
-			if _, err := c.Tasks(t.Context(), f); !errors.As(err, &option) {
+			if _, _, err := c.Tasks(t.Context(), f); !errors.As(err, &option) {
 				t.Errorf("filter %+v: %v, want *OptionError", f, err)
 			}
 		}

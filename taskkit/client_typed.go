@@ -71,7 +71,7 @@ func Get[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec, 
 // own.
 func Fetch[Spec, State, Result any](ctx context.Context, c *Client, k *Kind[Spec, State, Result], id ID) (Result, error) {
 	var none Result
-	found, err := c.Tasks(ctx, Filter{IDs: []ID{id}})
+	found, _, err := c.Tasks(ctx, Filter{IDs: []ID{id}})
 	switch {
 	case err != nil:
 		return none, err

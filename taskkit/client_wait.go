@@ -83,7 +83,7 @@ func (c *Client) row(ctx context.Context, id ID) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := op.Tasks(ctx, store.Filter{IDs: []ID{id}, Limit: 1})
+	found, _, err := op.Tasks(ctx, store.Filter{IDs: []ID{id}, Limit: 1})
 	switch {
 	case err != nil:
 		return nil, c.public(ctx, err)

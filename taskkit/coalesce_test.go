@@ -209,7 +209,7 @@ func TestCoalesceKeepsKeys(t *testing.T) {
 				t.Errorf("%s: got %v, want a *DuplicateError of task %s", name, err, id)
 			}
 		}
-		if tasks, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{}); err != nil || len(tasks) != 1 || tasks[0].UniqueKey != "u" {
+		if tasks, _, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{}); err != nil || len(tasks) != 1 || tasks[0].UniqueKey != "u" {
 			t.Errorf("stored %d tasks, %v", len(tasks), err)
 		}
 	})

@@ -319,7 +319,7 @@ func TestConditionsOptionsRefused(t *testing.T) {
 		if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || option.Option != "WithStopAfter" {
 			t.Errorf("paused with a limit: %v, want an *OptionError", err)
 		}
-		all, err := client.Tasks(t.Context(), taskkit.Filter{})
+		all, _, err := client.Tasks(t.Context(), taskkit.Filter{})
 		if err != nil || len(all) != 1 {
 			t.Errorf("%d tasks, want 1 (%v)", len(all), err)
 		}

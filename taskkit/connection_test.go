@@ -157,7 +157,7 @@ func TestConnectError(t *testing.T) {
 		} else if advised := strings.Contains(err.Error(), "accepts connections"); advised != (driver == "pgx") {
 			t.Errorf("%s: a server is to accept connections: %t: %v", driver, advised, err)
 		}
-		if _, err := taskkit.NewClient(db).Tasks(t.Context(), taskkit.Filter{}); !errors.As(err, &connect) {
+		if _, _, err := taskkit.NewClient(db).Tasks(t.Context(), taskkit.Filter{}); !errors.As(err, &connect) {
 			t.Errorf("%s: client: %v, want *ConnectError", driver, err)
 		}
 		if err := taskkit.Migrate(t.Context(), db, taskkit.DefaultSchema); err == nil {

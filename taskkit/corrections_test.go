@@ -121,7 +121,7 @@ func TestRetryCorrectedRefused(t *testing.T) {
 		if _, err := clientOf(db).RetryCorrected(t.Context(), id, taskkit.CorrectionsFromCSV(failingReader{})); !errors.Is(err, errPlanned) {
 			t.Errorf("a file that cannot be read: %v", err)
 		}
-		if tasks, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{Follows: id}); err != nil || len(tasks) != 0 {
+		if tasks, _, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{Follows: id}); err != nil || len(tasks) != 0 {
 			t.Errorf("%d tasks are stored (%v), want none", len(tasks), err)
 		}
 	})

@@ -16,12 +16,14 @@ func ExampleClient_Tasks() {
 	}
 	client, page := taskkit.NewClient(db), taskkit.Filter{Kinds: []string{"greet"}, Limit: 2}
 	for {
-		tasks, err := client.Tasks(ctx, page)
-		if err != nil || len(tasks) == 0 {
+		tasks, next, err := client.Tasks(ctx, page)
+		if err != nil {
 			break
 		}
 		fmt.Println("a page of", len(tasks))
-		page.Before = tasks[len(tasks)-1].ID
+		if page.Before = next; next == (taskkit.ID{}) {
+			break
+		}
 	}
 	// Output:
 	// a page of 2

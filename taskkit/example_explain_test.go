@@ -19,7 +19,7 @@ func ExampleClient_ExplainAll() {
 		}
 	}
 	client := taskkit.NewClient(db)
-	tasks, err := client.Tasks(ctx, taskkit.Filter{})
+	tasks, _, err := client.Tasks(ctx, taskkit.Filter{})
 	if err != nil {
 		fmt.Println(err)
 	}

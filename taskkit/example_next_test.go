@@ -50,7 +50,7 @@ func ExampleWithPredecessor_executor() {
 		return
 	}
 	runToEnd(db, &r, id, taskkit.Config{})
-	next, err := taskkit.NewClient(db).Tasks(ctx, taskkit.Filter{Follows: id})
+	next, _, err := taskkit.NewClient(db).Tasks(ctx, taskkit.Filter{Follows: id})
 	fmt.Println(len(next), next[0].Kind, next[0].Status, err)
 	// Output: 1 greet QUEUED <nil>
 }

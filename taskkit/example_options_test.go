@@ -150,7 +150,7 @@ func ExampleWithPredecessor() {
 	})
 	id, _ := taskkit.Submit(ctx, db, greetKind, greetSpec{People: []string{"Ada"}}, taskkit.System())
 	runToEnd(db, r, id, taskkit.Config{})
-	next, err := taskkit.NewClient(db).Tasks(ctx, taskkit.Filter{Follows: id})
+	next, _, err := taskkit.NewClient(db).Tasks(ctx, taskkit.Filter{Follows: id})
 	fmt.Println(len(next), err)
 	// Output: 1 <nil>
 }

@@ -60,7 +60,7 @@ func TestExplainAllStatements(t *testing.T) {
 			exec("UPDATE taskkit_queued_task SET waiting_reason = 'waits for a permit of the limit \"a\": at most 1 at once' WHERE id = '" + ids[3].String() + "'")
 		}
 		explain := func() (statements int64, causes []taskcause.Cause) {
-			tasks, err := c.Tasks(ctx, taskkit.Filter{})
+			tasks, _, err := c.Tasks(ctx, taskkit.Filter{})
 			if err != nil {
 				t.Fatal(err)
 			}

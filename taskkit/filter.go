@@ -13,6 +13,9 @@ import (
 // parameters a statement may have.
 const filterMost = 10_000
 
+// pageMost is the greatest limit of a page.
+const pageMost = 1000
+
 // check refuses values that one database would reject with its own error and the
 // other would silently not find.
 func (f *Filter) check() error {
@@ -39,6 +42,9 @@ func (f *Filter) check() error {
 			return err
 		}
 	}
+	if f.Limit < 0 || f.Limit > pageMost {
+		return &OptionError{"Filter.Limit", fmt.Sprintf("%d is not between 1 and %d: list page by page", f.Limit, pageMost)}
+	}
 	if f.EndedFor < 0 {
 		return &OptionError{"Filter.EndedFor", "it is negative: use a positive duration, such as 24*time.Hour"}
 	}
@@ -58,10 +64,9 @@ func (f *Filter) store() (store.Filter, error) {
 	for _, s := range f.Statuses {
 		sf.Statuses = append(sf.Statuses, lifecycle.Status(s))
 	}
-	if sf.Limit <= 0 {
+	if sf.Limit == 0 {
 		sf.Limit = 50
 	}
-	sf.Limit = min(sf.Limit, 1000)
 	return sf, nil
 }
 

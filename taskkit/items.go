@@ -101,7 +101,7 @@ func (c *Client) placedItems(ctx context.Context, id ID, outcome Outcome, from i
 // unlessRemoved returns the error, or nil, with which the items of a task were read. Those of
 // a task that was removed meanwhile are gone, and what was read may be a part.
 func (c *Client) unlessRemoved(ctx context.Context, op store.Client, id ID, read error) error {
-	found, err := op.Tasks(ctx, store.Filter{IDs: []ID{id}, Limit: 1})
+	found, _, err := op.Tasks(ctx, store.Filter{IDs: []ID{id}, Limit: 1})
 	switch {
 	case err == nil && len(found) == 0:
 		return c.public(ctx, store.ErrNotFound)

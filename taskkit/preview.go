@@ -138,7 +138,7 @@ func (c *Client) Preview(ctx context.Context, id ID) (*PreviewReport, error) {
 		return nil, err
 	}
 	// The status comes first: the report of a task that has ended does not change.
-	found, err := op.Tasks(ctx, store.Filter{IDs: []ID{id}, Limit: 1})
+	found, _, err := op.Tasks(ctx, store.Filter{IDs: []ID{id}, Limit: 1})
 	if err == nil && len(found) == 0 {
 		err = store.ErrNotFound
 	}

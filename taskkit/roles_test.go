@@ -82,7 +82,7 @@ func TestRoles(t *testing.T) {
 	c := clientOf(reader)
 	_, err = c.Task(ctx, id)
 	ok(err)
-	_, err = c.Tasks(ctx, taskkit.Filter{})
+	_, _, err = c.Tasks(ctx, taskkit.Filter{})
 	ok(err)
 	_, _, err = c.Counts(ctx, "count")
 	ok(err)

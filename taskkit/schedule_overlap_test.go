@@ -35,7 +35,7 @@ func (o *scheduleEvents) happened(t *testing.T, what string, so func() bool) {
 // reasonsOf returns the reasons of all tasks of a schedule.
 func reasonsOf(t *testing.T, db *testdb.DB, name string) (reasons []string) {
 	t.Helper()
-	tasks, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{})
+	tasks, _, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}

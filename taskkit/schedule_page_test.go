@@ -60,7 +60,7 @@ func TestSchedulesFireTogether(t *testing.T) {
 			t.Errorf("after a fire that was made before: %+v, want the task of %+v", again, before)
 		}
 		tasks := make(map[string]int)
-		all, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{Limit: 1000})
+		all, _, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -115,7 +115,7 @@ func TestScheduleMisfires(t *testing.T) {
 			return schedule(t, db, "once").LastFired != nil && schedule(t, db, "all").LastFired != nil && schedule(t, db, "forget").Next.At.After(time.Now())
 		})
 		reasons := make(map[string][]string)
-		tasks, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{})
+		tasks, _, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}

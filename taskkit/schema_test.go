@@ -86,7 +86,7 @@ func TestSchemaMissing(t *testing.T) {
 		c, id := clientOf(db), uuid.New()
 		for call, f := range map[string]func() error{
 			"Task":    func() error { _, err := c.Task(t.Context(), id); return err },
-			"Tasks":   func() error { _, err := c.Tasks(t.Context(), taskkit.Filter{}); return err },
+			"Tasks":   func() error { _, _, err := c.Tasks(t.Context(), taskkit.Filter{}); return err },
 			"Counts":  func() error { _, _, err := c.Counts(t.Context(), ""); return err },
 			"Workers": func() error { _, err := taskops.New(c).Workers(t.Context()); return err },
 			"Items": func() error {

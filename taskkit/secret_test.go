@@ -109,7 +109,7 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("state shown as %s, want %s", got, want)
 		}
 
-		tasks, err := c.Tasks(t.Context(), taskkit.Filter{})
+		tasks, _, err := c.Tasks(t.Context(), taskkit.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}

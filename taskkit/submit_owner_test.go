@@ -39,7 +39,7 @@ func TestSubmitNeedsOwner(t *testing.T) {
 				}
 			}
 		}
-		if tasks, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{}); err != nil || len(tasks) != 0 {
+		if tasks, _, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{}); err != nil || len(tasks) != 0 {
 			t.Errorf("stored %d tasks, %v", len(tasks), err)
 		}
 	})

@@ -102,7 +102,7 @@ func TestSubmitRefusesSpecs(t *testing.T) {
 				t.Errorf("%s: %v, want *OptionError", name, err)
 			}
 		}
-		if tasks, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{}); err != nil || len(tasks) != 0 {
+		if tasks, _, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{}); err != nil || len(tasks) != 0 {
 			t.Errorf("%d tasks were stored (%v)", len(tasks), err)
 		}
 	})

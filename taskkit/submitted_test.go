@@ -39,7 +39,7 @@ func TestWithSubmitted(t *testing.T) {
 				}
 				continue
 			}
-			read, err := client.Tasks(t.Context(), taskkit.Filter{IDs: []taskkit.ID{id}})
+			read, _, err := client.Tasks(t.Context(), taskkit.Filter{IDs: []taskkit.ID{id}})
 			if err != nil || len(read) != 1 {
 				t.Fatal(read, err)
 			}

@@ -98,7 +98,7 @@ func TestIntake(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", want, errs.String())
 		}
 	}
-	all, err := taskkit.NewClient(db.DB).Tasks(t.Context(), taskkit.Filter{})
+	all, _, err := taskkit.NewClient(db.DB).Tasks(t.Context(), taskkit.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}

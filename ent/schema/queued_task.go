@@ -230,7 +230,7 @@ func (QueuedTask) Indexes() []ent.Index {
 		// for. See ADR 15.
 		index.Fields("parent_id", "workflow_status").
 			StorageKey("taskkit_child_status").
-			Annotations(entsql.IndexWhere("parent_id IS NOT NULL")),
+			Annotations(entsql.IndexWhere("parent_id IS NOT NULL AND workflow_status <> ''")),
 		index.Fields("follows_id", "id").
 			StorageKey("taskkit_follows").
 			Annotations(entsql.IndexWhere("follows_id IS NOT NULL")),

@@ -213,8 +213,9 @@ type Reader interface {
 	// Task reads one task; ErrNotFound when there is none.
 	Task(ctx context.Context, id uuid.UUID) (Task, error)
 	// Tasks lists tasks, newest first, by keyset, without spec and state: a
-	// page with them could be gigabytes.
-	Tasks(ctx context.Context, f Filter) ([]Task, error)
+	// page with them could be gigabytes. The list goes on before next; the zero id: it does not. A page ends early where
+	// many tasks were read that the filter does not select, see ListRead.
+	Tasks(ctx context.Context, f Filter) (page []Task, next uuid.UUID, err error)
 	// Matching returns the ids of the newest [MatchingRead] tasks that end with a suffix, at most limit, the newest first.
 	Matching(ctx context.Context, suffix string, limit int) ([]uuid.UUID, error)
 	// TaskOptions reads what a task was given besides its spec and targets. A task that does

@@ -255,6 +255,12 @@ const MatchingRead = 100_000
 // CountRead is how many tasks [Ops.Counts] reads at most for a client.
 const CountRead = 100_000
 
+// ListRead is how many tasks [Reader.Tasks] reads at most besides those that it lists, and DeadSearch how many dead letters of a kind and status.
+const (
+	ListRead   = 10_000
+	DeadSearch = 1_000
+)
+
 // Request is an operator's request.
 type Request struct {
 	Action lifecycle.Action

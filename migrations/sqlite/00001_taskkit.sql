@@ -118,7 +118,7 @@ CREATE INDEX `taskkit_dead` ON `taskkit_queued_task` ((CASE WHEN workflow_status
 -- Create index "taskkit_child" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_child` ON `taskkit_queued_task` (`parent_id`, `id`) WHERE parent_id IS NOT NULL;
 -- Create index "taskkit_child_status" to table: "taskkit_queued_task"
-CREATE INDEX `taskkit_child_status` ON `taskkit_queued_task` (`parent_id`, `workflow_status`) WHERE parent_id IS NOT NULL;
+CREATE INDEX `taskkit_child_status` ON `taskkit_queued_task` (`parent_id`, `workflow_status`) WHERE parent_id IS NOT NULL AND workflow_status <> '';
 -- Create index "taskkit_follows" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_follows` ON `taskkit_queued_task` (`follows_id`, `id`) WHERE follows_id IS NOT NULL;
 -- Create "taskkit_reference_version" table

@@ -221,7 +221,7 @@ func TestNotBefore(t *testing.T) {
 		seconds.Headers = map[string]string{"nbf": fmt.Sprint(at.Unix())}
 		r := run(t, config(t, db, newQueue(m, seconds, float)))
 		r.until("all", received(3))
-		all, err := taskkit.NewClient(db.DB, taskkit.WithSchema(schemaOf(db))).Tasks(t.Context(), taskkit.Filter{})
+		all, _, err := taskkit.NewClient(db.DB, taskkit.WithSchema(schemaOf(db))).Tasks(t.Context(), taskkit.Filter{})
 		if err != nil || len(all) != 3 {
 			t.Fatalf("%d tasks, %v", len(all), err)
 		}

@@ -245,7 +245,7 @@ func TestDecisionIsUsedOnce(t *testing.T) {
 		if !maps.Equal(asked, map[string]int{"targets": 2, "late target": 1, "refused": 1}) {
 			t.Errorf("asked %v", asked)
 		}
-		all, err := taskkit.NewClient(db.DB, taskkit.WithSchema(schemaOf(db))).Tasks(t.Context(), taskkit.Filter{})
+		all, _, err := taskkit.NewClient(db.DB, taskkit.WithSchema(schemaOf(db))).Tasks(t.Context(), taskkit.Filter{})
 		if err != nil || len(all) != 1 || all[0].Progress.Total != 3 {
 			t.Errorf("tasks %+v, %v", all, err)
 		}

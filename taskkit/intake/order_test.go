@@ -97,7 +97,7 @@ func (o *order) work(f func()) {
 // live returns how many tasks have yet to end.
 func (o *order) live() (n int) {
 	o.Helper()
-	all, err := taskkit.NewClient(o.db.DB, taskkit.WithSchema(schemaOf(o.db))).Tasks(o.Context(), taskkit.Filter{})
+	all, _, err := taskkit.NewClient(o.db.DB, taskkit.WithSchema(schemaOf(o.db))).Tasks(o.Context(), taskkit.Filter{})
 	if err != nil {
 		o.Fatal(err)
 	}

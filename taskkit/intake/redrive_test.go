@@ -107,7 +107,7 @@ func TestRedrive(t *testing.T) {
 		if got := tasks(t, db); !maps.Equal(got, map[int]int{1: 1, 2: 1}) || len(q.rejected) != 4 || len(q.unacked) != 0 {
 			t.Errorf("tasks %v, %d dead letters, %d not settled", got, len(q.rejected), len(q.unacked))
 		}
-		all, err := taskkit.NewClient(db.DB, taskkit.WithSchema(schemaOf(db))).Tasks(t.Context(), taskkit.Filter{})
+		all, _, err := taskkit.NewClient(db.DB, taskkit.WithSchema(schemaOf(db))).Tasks(t.Context(), taskkit.Filter{})
 		if err != nil || !slices.ContainsFunc(all, func(task *taskkit.Task) bool { return task.NotBefore.Equal(at) }) {
 			t.Errorf("no task begins at the time of the header: %+v, %v", all, err)
 		}

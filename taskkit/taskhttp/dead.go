@@ -48,7 +48,8 @@ type DeadJob struct {
 // DeadPage is a page of dead letters, those first that were started last.
 type DeadPage struct {
 	Jobs []DeadJob `json:"jobs"`
-	// Next is the cursor of the next page; "": there is none.
+	// Next is the cursor of the next page; "": there is none. A page that has one may
+	// have fewer jobs than its limit.
 	Next string `json:"next,omitempty"`
 }
 
@@ -131,7 +132,7 @@ func (s *Server) listDeadJobs(w http.ResponseWriter, r *http.Request, _ Caller) 
 	if err != nil {
 		return err
 	}
-	found, err := s.ops.DeadTasks(r.Context(), f, before, limit)
+	found, next, err := s.ops.DeadTasks(r.Context(), f, before, limit)
 	if err != nil {
 		return err
 	}
@@ -142,10 +143,7 @@ func (s *Server) listDeadJobs(w http.ResponseWriter, r *http.Request, _ Caller) 
 			ParentID: t.Parent, CreatedAt: t.Created.UTC(), FinishedAt: utc(t.Stopped),
 		})
 	}
-	if len(found) == limit {
-		page.Next = found[limit-1].ID.String()
-		s.nextPage(w, r, page.Next)
-	}
+	page.Next = s.nextJobs(w, r, next)
 	writeJSON(w, http.StatusOK, mediaJSON, page)
 	return nil
 }

@@ -65,7 +65,7 @@ func TestDeadLetters(t *testing.T) {
 		if dropped.Done != 3 || dropped.Refused != 0 {
 			t.Errorf("dropped %+v", dropped)
 		}
-		if left, err := e.client.Tasks(t.Context(), taskkit.Filter{}); err != nil || len(left) != 0 {
+		if left, _, err := e.client.Tasks(t.Context(), taskkit.Filter{}); err != nil || len(left) != 0 {
 			t.Errorf("%d tasks are left, %v", len(left), err)
 		}
 		for _, id := range ids {

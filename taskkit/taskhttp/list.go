@@ -39,7 +39,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, who Caller) error 
 		return err
 	}
 	f.Owner = who.Owner
-	tasks, err := s.client.Tasks(r.Context(), f)
+	tasks, next, err := s.client.Tasks(r.Context(), f)
 	if err == nil {
 		err = s.markPreviews(r.Context(), tasks)
 	}
@@ -52,10 +52,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, who Caller) error 
 			page.Jobs = append(page.Jobs, j)
 		}
 	}
-	if len(tasks) == f.Limit {
-		page.Next = tasks[len(tasks)-1].ID.String()
-		s.nextPage(w, r, page.Next)
-	}
+	page.Next = s.nextJobs(w, r, next)
 	writeJSON(w, http.StatusOK, "application/json", page)
 	return nil
 }
@@ -109,6 +106,15 @@ func (p parameters) size() (int, error) {
 		return 0, ErrBadParameter.because("limit must be between 1 and %d", maxPage)
 	}
 	return n, nil
+}
+
+// nextJobs returns the cursor of the page that begins after a job, and adds its header; "" for the zero ID: there is none.
+func (s *Server) nextJobs(w http.ResponseWriter, r *http.Request, after taskkit.ID) string {
+	if after == zero {
+		return ""
+	}
+	s.nextPage(w, r, after.String())
+	return after.String()
 }
 
 // nextPage adds the header of the next page, which begins after a cursor.

@@ -87,7 +87,7 @@ func (s *Server) listAllJobs(w http.ResponseWriter, r *http.Request, _ Caller) e
 	if f.Parent, err = q.id("parent"); err != nil {
 		return err
 	}
-	tasks, err := s.client.Tasks(r.Context(), f)
+	tasks, next, err := s.client.Tasks(r.Context(), f)
 	if err != nil {
 		return err
 	}
@@ -101,10 +101,7 @@ func (s *Server) listAllJobs(w http.ResponseWriter, r *http.Request, _ Caller) e
 			page.Jobs = append(page.Jobs, j)
 		}
 	}
-	if len(tasks) == f.Limit {
-		page.Next = tasks[len(tasks)-1].ID.String()
-		s.nextPage(w, r, page.Next)
-	}
+	page.Next = s.nextJobs(w, r, next)
 	writeJSON(w, http.StatusOK, mediaJSON, page)
 	return nil
 }

@@ -62,7 +62,7 @@ func TestChangesOfOperatorsAreLogged(t *testing.T) {
 		}
 		keepTask(t, db, stuck)
 		check(t, "drop", e.operate(t, "POST", "/dead/drop", `{"all":true}`), 500, taskhttp.ErrInternal)
-		if left, err := e.client.Tasks(t.Context(), taskkit.Filter{}); err != nil || len(left) != 1 || left[0].ID != stuck {
+		if left, _, err := e.client.Tasks(t.Context(), taskkit.Filter{}); err != nil || len(left) != 1 || left[0].ID != stuck {
 			t.Errorf("%d tasks are left, %v, want the one that cannot be deleted", len(left), err)
 		}
 		failed := log.line("a change of an operator failed, and a part of it may be done")

@@ -168,7 +168,7 @@ func (s *Server) markPreviews(ctx context.Context, tasks []*taskkit.Task) error 
 	for i, t := range unknown {
 		byID[t.ID], ids[i] = t, t.ID
 	}
-	found, err := s.client.Tasks(ctx, taskkit.Filter{IDs: ids, Previews: true, Limit: rowsAtOnce})
+	found, _, err := s.client.Tasks(ctx, taskkit.Filter{IDs: ids, Previews: true, Limit: rowsAtOnce})
 	if err != nil {
 		return err
 	}

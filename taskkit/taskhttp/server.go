@@ -267,7 +267,7 @@ func (s *Server) task(r *http.Request, who Caller, op Operation) (*taskkit.Task,
 	if err != nil || len(r.PathValue("id")) != 36 {
 		return nil, ErrNoSuchJob
 	}
-	found, err := s.client.Tasks(r.Context(), taskkit.Filter{IDs: []taskkit.ID{id}})
+	found, _, err := s.client.Tasks(r.Context(), taskkit.Filter{IDs: []taskkit.ID{id}})
 	if err != nil {
 		return nil, err
 	}
@@ -293,7 +293,7 @@ func (s *Server) rows(ctx context.Context, ids []taskkit.ID) (map[taskkit.ID]*ta
 	found := make(map[taskkit.ID]*taskkit.Task, len(ids))
 	for len(ids) > 0 {
 		n := min(len(ids), rowsAtOnce)
-		tasks, err := s.client.Tasks(ctx, taskkit.Filter{IDs: ids[:n], Limit: rowsAtOnce})
+		tasks, _, err := s.client.Tasks(ctx, taskkit.Filter{IDs: ids[:n], Limit: rowsAtOnce})
 		if err != nil {
 			return nil, err
 		}

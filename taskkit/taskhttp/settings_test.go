@@ -144,7 +144,7 @@ func TestRefusedSettings(t *testing.T) {
 		check(t, "parameter", e.do(t, "PATCH", self+"?x=1", `{"priority":1}`), 400, taskhttp.ErrBadParameter)
 		check(t, "unknown", e.do(t, "PATCH", path(uuid.New()), `{"priority":1}`), 404, taskhttp.ErrNoSuchJob)
 		check(t, "the document", e.do(t, "PATCH", "/jobs/openapi.json", `{"priority":1}`), 405, taskhttp.ErrMethod)
-		task, err := e.client.Tasks(t.Context(), taskkit.Filter{Owner: e.person})
+		task, _, err := e.client.Tasks(t.Context(), taskkit.Filter{Owner: e.person})
 		if err != nil || len(task) != 1 || e.settingsOf(t, task[0].ID) != "2" {
 			t.Errorf("refused requests have changed %+v, %v", task, err)
 		}

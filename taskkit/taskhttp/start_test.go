@@ -130,7 +130,7 @@ func TestIdempotencyKey(t *testing.T) {
 // tasks counts the tasks of a person.
 func tasks(t *testing.T, e *env) int {
 	t.Helper()
-	found, err := e.client.Tasks(t.Context(), taskkit.Filter{Owner: e.person})
+	found, _, err := e.client.Tasks(t.Context(), taskkit.Filter{Owner: e.person})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,11 +90,9 @@ func (o *Operator) Dead(ctx context.Context, f DeadFilter) (*DeadGroups, error) 
 	return groups, nil
 }
 
-// DeadTasks returns a page of dead letters, those first that were submitted last. By Code, Queue or OlderThan it may read all
-// dead letters of the kinds, and no other tasks. For the next page,
-// before is the last id of the previous one, and the zero ID for the first. The limit is as that of a
-// [taskkit.Filter].
-func (o *Operator) DeadTasks(ctx context.Context, f DeadFilter, before taskkit.ID, limit int) ([]*taskkit.Task, error) {
+// DeadTasks returns a page of dead letters, those first that were submitted last, and what before is for the next page: the
+// zero ID if there is none. The first page is before the zero ID. Pages and limits are those of [taskkit.Client.Tasks].
+func (o *Operator) DeadTasks(ctx context.Context, f DeadFilter, before taskkit.ID, limit int) (page []*taskkit.Task, next taskkit.ID, err error) {
 	return o.client.Tasks(ctx, f.page(before, limit))
 }
 
@@ -124,7 +122,7 @@ func (o *Operator) eachDead(ctx context.Context, f DeadFilter, action lifecycle.
 	}
 	r.Action = action
 	for before := (taskkit.ID{}); ; {
-		page, err := o.DeadTasks(ctx, f, before, deadPage)
+		page, next, err := o.DeadTasks(ctx, f, before, deadPage)
 		if err != nil {
 			return report, err
 		}
@@ -144,10 +142,10 @@ func (o *Operator) eachDead(ctx context.Context, f DeadFilter, action lifecycle.
 				return report, fmt.Errorf("after %d dead letters: %w", report.Done, err)
 			}
 		}
-		if len(page) < deadPage {
+		if next == (taskkit.ID{}) {
 			return report, nil
 		}
-		before = page[len(page)-1].ID
+		before = next
 	}
 }
 

@@ -143,7 +143,7 @@ func ExampleOperator_DropDead() {
 	}
 	runToEnd(db, r, id, taskkit.Config{})
 	f := taskops.DeadFilter{Code: "party_cancelled"}
-	dead, err := ops.DeadTasks(ctx, f, taskkit.ID{}, 100)
+	dead, _, err := ops.DeadTasks(ctx, f, taskkit.ID{}, 100)
 	fmt.Println(len(dead), err)
 	report, err := ops.DropDead(ctx, f, taskkit.WithReason("the party is over"))
 	fmt.Println("deleted", report.Done, "refused", report.Refused, err)

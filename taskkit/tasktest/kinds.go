@@ -58,7 +58,7 @@ func (s *faultyStore) checkChildren(ctx context.Context, w store.Write) error {
 	if w.Wait == nil {
 		return nil
 	}
-	children, err := s.client.Tasks(ctx, taskkit.Filter{
+	children, _, err := s.client.Tasks(ctx, taskkit.Filter{
 		Parent: w.ID, Limit: 1000,
 		Statuses: []taskkit.Status{taskkit.StatusQueued},
 	})

@@ -63,7 +63,7 @@ func TestLedgerUnderFaults(t *testing.T) {
 // if its ledger differs.
 func ledgerAndTable(ctx context.Context, db *sql.DB) (any, error) {
 	client := taskkit.NewClient(db)
-	tasks, err := client.Tasks(ctx, taskkit.Filter{})
+	tasks, _, err := client.Tasks(ctx, taskkit.Filter{})
 	if err != nil || len(tasks) != 1 {
 		return nil, fmt.Errorf("%d tasks: %w", len(tasks), err)
 	}

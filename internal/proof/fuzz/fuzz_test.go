@@ -80,7 +80,7 @@ func FuzzFilter(f *testing.F) {
 		said := make([]string, len(some))
 		for i, s := range some {
 			for _, filter := range []taskkit.Filter{{Kinds: []string{text, "input"}}, {Statuses: []taskkit.Status{taskkit.Status(text)}}} {
-				found, err := s.client.Tasks(t.Context(), filter)
+				found, _, err := s.client.Tasks(t.Context(), filter)
 				typed(t, err)
 				said[i] += fmt.Sprintln(len(found), err)
 			}
@@ -140,7 +140,7 @@ func FuzzCursor(f *testing.F) {
 		)
 		copy(before[:], cursor)
 		for i, s := range sides {
-			page, err := s.client.Tasks(t.Context(), taskkit.Filter{Owner: mine, Before: before, Limit: limit})
+			page, _, err := s.client.Tasks(t.Context(), taskkit.Filter{Owner: mine, Before: before, Limit: limit})
 			typed(t, err)
 			for _, task := range page {
 				if task.Owner != mine || before != uuid.Nil && task.ID.String() >= before.String() {

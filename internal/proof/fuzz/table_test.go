@@ -51,7 +51,7 @@ func submitText(tb testing.TB, sides []*side, door, text string) {
 			}
 		}
 		if d.filter != nil {
-			found, ferr := s.client.Tasks(tb.Context(), d.filter(text))
+			found, _, ferr := s.client.Tasks(tb.Context(), d.filter(text))
 			typed(tb, ferr)
 			one := len(found) == 1 && found[0].ID == id
 			if err == nil && !one {
@@ -218,7 +218,7 @@ func TestFilters(t *testing.T) {
 	} {
 		said := make([]string, len(sides))
 		for i, s := range sides {
-			found, err := s.client.Tasks(t.Context(), f)
+			found, _, err := s.client.Tasks(t.Context(), f)
 			typed(t, err)
 			said[i] = fmt.Sprint(len(found), err)
 		}

@@ -282,7 +282,7 @@ func (e *env) check() {
 			e.violation("the loop %s has %d rows by %d jobs, %v; want %d by one", token, rows, tasks, err, items)
 		}
 	}
-	left, err := taskkit.NewClient(e.db.DB, taskkit.WithSchema(e.args.Schema)).Tasks(e.Context(), taskkit.Filter{})
+	left, _, err := taskkit.NewClient(e.db.DB, taskkit.WithSchema(e.args.Schema)).Tasks(e.Context(), taskkit.Filter{})
 	if err != nil || len(left) > 0 {
 		e.violation("%d tasks are left, %v", len(left), err)
 	}

@@ -45,7 +45,7 @@ func TestFileOfFailedItems(t *testing.T) {
 		f["size of the file, MB"] = e.correct(failed, edited, n)
 		e.command(f, filepath.Join(t.TempDir(), "output"), command, "retry-failed", id.String(), "--corrected", edited)
 
-		retries, err := e.client.Tasks(e.Context(), taskkit.Filter{Follows: id})
+		retries, _, err := e.client.Tasks(e.Context(), taskkit.Filter{Follows: id})
 		if err != nil || len(retries) != 1 {
 			t.Fatalf("%d tasks retry %s (%v), want 1", len(retries), id, err)
 		}

@@ -254,7 +254,7 @@ func (m *machine) List(t *rapid.T) {
 	seen := make(map[taskkit.ID]bool)
 	f := taskkit.Filter{Owner: m.owner, Limit: rapid.IntRange(1, 10).Draw(t, "limit")}
 	for {
-		page, err := m.client.Tasks(t.Context(), f)
+		page, _, err := m.client.Tasks(t.Context(), f)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -89,7 +89,7 @@ func (s keepsFence) Claim(ctx context.Context, c store.Claim) (store.ClaimResult
 type reapsByID struct{ *memstore.Store }
 
 func (s reapsByID) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
-	ts, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Scheduling, lifecycle.Executing}})
+	ts, _, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Scheduling, lifecycle.Executing}})
 	if err != nil {
 		return store.Reaped{}, err
 	}

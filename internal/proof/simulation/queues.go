@@ -128,7 +128,7 @@ func (w *env) stopsInPausedQueue(ctx context.Context) {
 			w.wrong("queue %s cannot be paused: %v", q, err)
 		}
 	}
-	all, err := n.db.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Queued}, Limit: 1000})
+	all, _, err := n.db.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Queued}, Limit: 1000})
 	if err != nil {
 		w.wrong("the tasks cannot be read: %v", err)
 	}

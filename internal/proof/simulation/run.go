@@ -361,7 +361,7 @@ func (w *env) waitForEnds() (left []string) {
 		w.resumeQueues()
 		left = w.dueSchedules()
 		made := int64(0)
-		ts, err := n.db.Tasks(context.Background(), store.Filter{Limit: 1000})
+		ts, _, err := n.db.Tasks(context.Background(), store.Filter{Limit: 1000})
 		if err != nil {
 			return []string{err.Error()}
 		}

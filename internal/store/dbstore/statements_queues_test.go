@@ -27,11 +27,11 @@ func (c *calls) queues() {
 		return err
 	})
 	c.record("dead_page", func() error {
-		_, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, Code: "c", EndedFor: time.Hour, Limit: 10})
+		_, _, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, Code: "c", EndedFor: time.Hour, Limit: 10})
 		return err
 	})
 	c.record("dead_previews", func() error {
-		_, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Error}, Kinds: []string{"demo"}, Previews: true, Before: uuid.Max})
+		_, _, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Error}, Kinds: []string{"demo"}, Previews: true, Before: uuid.Max})
 		return err
 	})
 	c.insert("insert_one", false, newTask(func(t *store.NewTask) { t.Kind = "unknown" }))

@@ -406,7 +406,7 @@ func (c *calls) operator() {
 		return err
 	})
 	c.record("task_options", func() error { _, err := s.TaskOptions(ctx, approved); return err })
-	failed, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Failure}})
+	failed, _, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Failure}})
 	if err != nil || len(failed) == 0 {
 		c.Fatalf("%d failed tasks, %v", len(failed), err)
 	}
@@ -416,24 +416,24 @@ func (c *calls) operator() {
 	})
 	of := c.done
 	c.record("task", func() error { _, err := s.Task(ctx, of); return err })
-	c.record("tasks", func() error { _, err := s.Tasks(ctx, store.Filter{}); return err })
+	c.record("tasks", func() error { _, _, err := s.Tasks(ctx, store.Filter{}); return err })
 	c.record("tasks_filtered", func() error {
-		_, err := s.Tasks(ctx, store.Filter{
+		_, _, err := s.Tasks(ctx, store.Filter{
 			IDs: []uuid.UUID{of}, Kinds: []string{"demo"}, Statuses: lifecycle.Statuses(), Queue: "default",
 			Reference: "r", UniqueKey: "k", Parent: of, Follows: of, Previews: true, Before: uuid.Max, Limit: 10,
 		})
 		return err
 	})
-	c.record("tasks_roots", func() error { _, err := s.Tasks(ctx, store.Filter{Roots: true, Limit: 1}); return err })
+	c.record("tasks_roots", func() error { _, _, err := s.Tasks(ctx, store.Filter{Roots: true, Limit: 1}); return err })
 	c.record("tasks_of_owner", func() error {
-		_, err := s.Tasks(ctx, store.Filter{Owner: uuid.Max, Before: uuid.Max, Limit: 10})
+		_, _, err := s.Tasks(ctx, store.Filter{Owner: uuid.Max, Before: uuid.Max, Limit: 10})
 		return err
 	})
 	c.record("tasks_of_reference", func() error {
-		_, err := s.Tasks(ctx, store.Filter{Reference: "r", Owner: uuid.Max, Kinds: []string{"demo"}, Before: uuid.Max, Limit: 10})
+		_, _, err := s.Tasks(ctx, store.Filter{Reference: "r", Owner: uuid.Max, Kinds: []string{"demo"}, Before: uuid.Max, Limit: 10})
 		return err
 	})
-	c.record("tasks_of_key", func() error { _, err := s.Tasks(ctx, store.Filter{UniqueKey: "k", Reference: "r"}); return err })
+	c.record("tasks_of_key", func() error { _, _, err := s.Tasks(ctx, store.Filter{UniqueKey: "k", Reference: "r"}); return err })
 	c.record("matching", func() error { _, err := s.Matching(ctx, "00", 10); return err })
 	c.record("result", func() error { _, _, err := s.Result(ctx, of); return err })
 	c.record("fetch", func() error { _, _, err := s.Fetch(ctx, of); return err })

@@ -18,10 +18,11 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 )
 
-// listed inserts tasks of a kind with a reference and key, the numbers of whose ids, which are in the order of time, are from $1 to $2.
+// listed inserts tasks of a kind with a reference and key, the numbers of whose ids, which are in the order of time, are from $1 to $2. Their
+// owner is the MD5 of the kind.
 const listed = `INSERT INTO taskkit_queued_task (id, created_by, modified_by, owner_id, run_as_id, execution_component_name, workflow_status, execution_started_date, workflow_stopped_date, fence, workflow_status_desc, reference, unique_key)
 SELECT lpad(to_hex(n), 32, '0')::uuid, o, o, o, o, $3::text, $4::text, clock_timestamp(), CASE WHEN $4::text <> 'QUEUED' THEN clock_timestamp() END, 1, 'gone: away', $5::text, $5::text
-FROM (SELECT gen_random_uuid() o) x, generate_series($1::int, $2::int) n`
+FROM (SELECT md5($3)::uuid o) x, generate_series($1::int, $2::int) n`
 
 // listStates are the states of the statistics in which lists are planned.
 var listStates = []string{"no statistics", "taken when empty", "taken of other tasks", "statistics"}
@@ -188,7 +189,7 @@ func TestListsReadWhatTheyList(t *testing.T) {
 				t.Helper()
 				for what, c := range selections {
 					query, args := recorded(t, db.Schema, func(ctx context.Context, o store.Client) error {
-						_, err := o.Tasks(ctx, c.f)
+						_, _, err := o.Tasks(ctx, c.f)
 						return err
 					})
 					eachPlan(t, db, query, args, func(mode string, s scans, buffers int) {

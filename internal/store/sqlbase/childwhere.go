@@ -17,7 +17,7 @@ const (
 // childOf is the condition on a task of an alias that it is a child, given the SQL of its
 // parent's id.
 func (t Statements) childOf(alias, id string) string {
-	where := alias + ".parent_id = " + id + " AND " + alias + ".parent_id IS NOT NULL"
+	where := alias + ".parent_id = " + id + isChild(alias)
 	if t.dialect == dialect.Postgres {
 		where += " AND " + alias + ".parent_id::text = (" + id + ")::text"
 	}
@@ -26,11 +26,16 @@ func (t Statements) childOf(alias, id string) string {
 
 // childOfAny is childOf for parents whose ids are a parameter, see [Statements.idsArg].
 func (t Statements) childOfAny(alias, param string) string {
-	where := alias + ".parent_id " + t.anyID(param) + " AND " + alias + ".parent_id IS NOT NULL"
+	where := alias + ".parent_id " + t.anyID(param) + isChild(alias)
 	if t.dialect == dialect.Postgres {
 		where += " AND " + alias + ".parent_id::text = ANY(" + param + "::text[])"
 	}
 	return where
+}
+
+// isChild is what both indexes have as conditions. A list by a parent has only that of taskkit_child, as no other index is in its order.
+func isChild(alias string) string {
+	return " AND " + alias + ".parent_id IS NOT NULL AND " + alias + ".workflow_status <> ''"
 }
 
 // inStatus is the condition on a child of an alias that its status is one of these.

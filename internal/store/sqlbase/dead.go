@@ -82,31 +82,24 @@ func (b *Base) deadKeys(q *entsql.Builder, f store.Filter) {
 	}
 }
 
-// fromDead writes a table d of dead letters: of each key, the newest n that meet other conditions.
-func (b *Base) fromDead(q *entsql.Builder, f store.Filter, n int, others []predicate.QueuedTask, columns ...string) {
+// fromDead writes a table d of dead letters: of each key what page writes, given a query of the dead letters of the key, newest first. The
+// columns of a page are these, wanted and last, see [walk].
+func (b *Base) fromDead(q *entsql.Builder, f store.Filter, columns []string, page func(q *entsql.Builder, t *entsql.Selector)) {
 	t := entsql.Dialect(string(b.Dialect())).Select().From(entsql.Table(queuedtask.Table).Schema(b.Schema()).As("q"))
 	t.Select(t.Columns(columns...)...)
-	b.keyed(t, lifecycle.DeadKey("q."), func(q *entsql.Builder) { q.WriteString("k.key") }, f.Before, others)
-	t.OrderBy(entsql.Desc(t.C(queuedtask.FieldID))).Limit(n)
+	b.keyed(t, lifecycle.DeadKey("q."), func(q *entsql.Builder) { q.WriteString("k.key") }, f.Before)
+	t.OrderBy(entsql.Desc(t.C(queuedtask.FieldID)))
 	q.WriteString("(")
 	b.deadKeys(q, f)
-	if b.Dialect() == dialect.SQLite {
-		q.WriteString(") k CROSS JOIN json_each((SELECT json_group_array(id) FROM (").Join(t).WriteString("))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value")
-	} else {
-		q.WriteString(") k CROSS JOIN LATERAL (").Join(t).WriteString(") d")
+	if b.Dialect() != dialect.SQLite {
+		q.WriteString(") k CROSS JOIN LATERAL (")
+		page(q, t)
+		q.WriteString(") d")
+		return
 	}
-}
-
-// byDead selects the newest dead letters that a filter selects and that meet other conditions.
-func (b *Base) byDead(f store.Filter, others []predicate.QueuedTask) predicate.QueuedTask {
-	return func(s *entsql.Selector) {
-		s.Where(entsql.P(func(q *entsql.Builder) {
-			before, after, _ := strings.Cut(b.among(s.C(queuedtask.FieldID), "{ids}"), "{ids}")
-			q.WriteString(before + "SELECT d.id FROM ")
-			b.fromDead(q, f, limit(f.Limit), others, queuedtask.FieldID)
-			q.WriteString(fmt.Sprintf(" ORDER BY d.id DESC LIMIT %d", limit(f.Limit)) + after)
-		}))
-	}
+	q.WriteString(") k CROSS JOIN json_each((SELECT json_group_array(json_array(id, wanted, last)) FROM (")
+	page(q, t)
+	q.WriteString("))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value ->> 0")
 }
 
 // DeadGroups implements [store.Ops].
@@ -127,7 +120,8 @@ FROM (SELECT d.execution_component_name AS kind, ` + code + ` AS code, d.workflo
 			q.WriteString(" AND d.workflow_stopped_date < " + b.SQL(before)).Arg(Millis(f.EndedFor)).WriteString(after)
 		}
 		q.WriteString(" AS wanted\nFROM ")
-		b.fromDead(q, f, store.DeadRead, nil, queuedtask.FieldID, queuedtask.FieldExecutionComponentName, queuedtask.FieldQueue, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldWorkflowStoppedDate)
+		columns := []string{queuedtask.FieldID, queuedtask.FieldExecutionComponentName, queuedtask.FieldQueue, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldWorkflowStoppedDate}
+		b.fromDead(q, f, columns, func(q *entsql.Builder, t *entsql.Selector) { firstOf(q, t, store.DeadRead) })
 		q.WriteString("\n) x GROUP BY kind, code ORDER BY kind, code")
 	})
 	groups.SetDialect(string(b.Dialect()))

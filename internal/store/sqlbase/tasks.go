@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
@@ -20,7 +21,7 @@ import (
 
 // Task implements [store.Reader].
 func (b *Base) Task(ctx context.Context, id uuid.UUID) (store.Task, error) {
-	ts, err := b.tasks(ctx, store.Filter{IDs: []uuid.UUID{id}, Limit: 1}, true)
+	ts, _, err := b.tasks(ctx, store.Filter{IDs: []uuid.UUID{id}, Limit: 1}, true)
 	if err != nil {
 		return store.Task{}, err
 	}
@@ -39,7 +40,7 @@ func (b *Base) Task(ctx context.Context, id uuid.UUID) (store.Task, error) {
 }
 
 // Tasks implements [store.Reader].
-func (b *Base) Tasks(ctx context.Context, f store.Filter) ([]store.Task, error) {
+func (b *Base) Tasks(ctx context.Context, f store.Filter) (page []store.Task, next uuid.UUID, err error) {
 	return b.tasks(ctx, f, false)
 }
 
@@ -115,35 +116,35 @@ func (r *taskRow) task() store.Task {
 	return t
 }
 
-// tasks lists tasks; whole ones have their spec and their state.
-func (b *Base) tasks(ctx context.Context, f store.Filter, whole bool) ([]store.Task, error) {
-	s := entsql.Dialect(string(b.Dialect())).Select().From(entsql.Table(queuedtask.Table).Schema(b.Schema()))
-	s.Select(s.Columns(ownColumns...)...).AppendSelect(s.Columns(store.SubmittedColumns()...)...)
+// tasks lists tasks; whole ones have their spec and their state. next is where the list goes on; the zero id: nowhere.
+func (b *Base) tasks(ctx context.Context, f store.Filter, whole bool) (tasks []store.Task, next uuid.UUID, err error) {
+	l := &list{Base: b, f: f, columns: slices.Concat(ownColumns, store.SubmittedColumns()), limit: limit(f.Limit)}
 	if whole {
-		s.AppendSelect(s.Columns(largeColumns...)...)
+		l.columns = append(l.columns, largeColumns...)
 	}
-	s.AppendSelectExpr(entsql.Raw(b.SQL("{now}")))
-	b.resultColumns(s)
-	s.AppendSelectExpr(entsql.Raw(b.hasChildren(s.C(queuedtask.FieldID))))
-	for _, p := range b.selected(f) {
-		p(s)
-	}
-	query, args := s.OrderBy(entsql.Desc(s.C(queuedtask.FieldID))).Limit(limit(f.Limit)).Query()
-	var tasks []store.Task
-	_, err := sqlrows.Query(ctx, b.q, query, args, func(rows *sql.Rows) error {
-		r := new(taskRow)
-		if err := rows.Scan(r.targets(whole)...); err != nil {
+	query, args := l.query()
+	_, err = sqlrows.Query(ctx, b.q, query, args, func(rows *sql.Rows) error {
+		var (
+			r            taskRow
+			wanted, last bool
+		)
+		if err := rows.Scan(append(r.targets(whole), &wanted, &last)...); err != nil || next != uuid.Nil {
 			return err
 		}
-		t := r.task()
-		t.Preview = f.Previews
-		tasks = append(tasks, t)
+		if wanted {
+			t := r.task()
+			t.Preview = f.Previews
+			tasks = append(tasks, t)
+		}
+		if last || len(tasks) == l.limit {
+			next = r.ID
+		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list tasks: %w", err)
+		return nil, uuid.Nil, fmt.Errorf("list tasks: %w", err)
 	}
-	return tasks, nil
+	return tasks, next, nil
 }
 
 // hasChildren returns an expression for whether the task of an id has children.
@@ -151,89 +152,18 @@ func (b *Base) hasChildren(id string) string {
 	return b.SQL("EXISTS (SELECT 1 FROM {s}taskkit_queued_task c WHERE ") + b.childOf("c", id) + " LIMIT 1 OFFSET 0)"
 }
 
-// resultColumns selects when the result of a completed task expires, in milliseconds since 1970, and whether it has been
+// resultColumns returns expressions for when the result of a completed task expires, in milliseconds since 1970, and whether it has been
 // erased; 0 and false for others, which cost no lookup.
-func (b *Base) resultColumns(s *entsql.Selector) {
+func (b *Base) resultColumns(task string) string {
 	expiry := "CAST(extract(epoch FROM r.expiry_date) * 1000.0 AS bigint)"
 	if b.Dialect() == dialect.SQLite {
 		expiry = "CAST(round((julianday(r.expiry_date) - 2440587.5) * 86400000) AS integer)"
 	}
-	of := func(expr, none string) {
-		s.AppendSelectExpr(entsql.Raw("CASE WHEN " + s.C(queuedtask.FieldWorkflowStatus) + " = '" + string(lifecycle.Completed) + "' THEN coalesce((SELECT " + expr +
-			b.SQL(" FROM {s}taskkit_task_result r WHERE r.task_id = ") + s.C(queuedtask.FieldID) + "), " + none + ") ELSE " + none + " END"))
+	of := func(expr, none string) string {
+		return "CASE WHEN " + task + ".workflow_status = '" + string(lifecycle.Completed) + "' THEN coalesce((SELECT " + expr +
+			b.SQL(" FROM {s}taskkit_task_result r WHERE r.task_id = ") + task + ".id), " + none + ") ELSE " + none + " END"
 	}
-	of(expiry, "0")
-	of("r.result IS NULL", "false")
-}
-
-// selected are the conditions of a filter.
-func (b *Base) selected(f store.Filter) []predicate.QueuedTask {
-	var where []predicate.QueuedTask
-	dead := onlyDead(f)
-	if len(f.IDs) > 0 {
-		where = append(where, queuedtask.IDIn(f.IDs...))
-	}
-	if len(f.Kinds) > 0 && !dead {
-		where = append(where, queuedtask.ExecutionComponentNameIn(f.Kinds...))
-	}
-	if len(f.Statuses) > 0 && !dead {
-		where = append(where, queuedtask.WorkflowStatusIn(f.Statuses...))
-	}
-	if f.Queue != "" {
-		where = append(where, queuedtask.Queue(f.Queue))
-	}
-	if f.Parent != uuid.Nil {
-		where = append(where, queuedtask.ParentID(f.Parent))
-	}
-	if f.Follows != uuid.Nil {
-		where = append(where, queuedtask.FollowsID(f.Follows))
-	}
-	if f.Roots {
-		where = append(where, queuedtask.ParentIDIsNil())
-	}
-	if f.Previews {
-		where = append(where, b.isPreview())
-	}
-	if f.Code != "" {
-		where = append(where, b.hasCode(f.Code))
-	}
-	if f.EndedFor > 0 {
-		where = append(where, b.endedFor(Millis(f.EndedFor)))
-	}
-	if dead {
-		return []predicate.QueuedTask{b.byDead(f, where)}
-	}
-	return b.indexed(f, where)
-}
-
-// indexed adds to other conditions the conditions on a reference, a unique key and an owner. The list is read from the index of one
-// of them.
-func (b *Base) indexed(f store.Filter, where []predicate.QueuedTask) []predicate.QueuedTask {
-	key, reference := f.UniqueKey != "", f.Reference != ""
-	byID, byKey := len(f.IDs) > 0, key || reference
-	if byKey && f.Owner != uuid.Nil {
-		where = append(where, queuedtask.OwnerID(f.Owner))
-	}
-	if key && byID {
-		where = append(where, queuedtask.UniqueKey(f.UniqueKey))
-	}
-	if reference && (byID || key) {
-		where = append(where, queuedtask.Reference(f.Reference))
-	}
-	if byKey && !byID {
-		column, value := queuedtask.FieldReference, f.Reference
-		if key {
-			column, value = queuedtask.FieldUniqueKey, f.UniqueKey
-		}
-		return []predicate.QueuedTask{b.byColumn(column, value, f.Before, where)}
-	}
-	if f.Before != uuid.Nil {
-		where = append(where, queuedtask.IDLT(f.Before))
-	}
-	if f.Owner != uuid.Nil && !byKey {
-		where = []predicate.QueuedTask{b.owned(f.Owner, limit(f.Limit), where)}
-	}
-	return where
+	return of(expiry, "0") + ", " + of("r.result IS NULL", "false")
 }
 
 // isPreview selects previews. SQLite has true as 1.

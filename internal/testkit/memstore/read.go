@@ -74,21 +74,22 @@ func (s *Store) Task(ctx context.Context, id uuid.UUID) (store.Task, error) {
 }
 
 // Tasks implements [store.Reader].
-func (s *Store) Tasks(ctx context.Context, f store.Filter) ([]store.Task, error) {
+func (s *Store) Tasks(ctx context.Context, f store.Filter) (ts []store.Task, next uuid.UUID, err error) {
 	if err := s.enter(ctx); err != nil {
-		return nil, err
+		return nil, uuid.Nil, err
 	}
 	defer s.mu.Unlock()
-	var ts []store.Task
-	for i := len(s.order) - 1; i >= 0 && len(ts) < limit(f.Limit); i-- {
+	for i := len(s.order) - 1; i >= 0; i-- {
 		r := s.tasks[s.order[i]]
 		if selects(f, &r.Task) && s.failedSo(r, f) && (!f.Previews || s.isPreview(r.ID)) {
 			t := s.read(r)
 			t.Spec, t.State, t.Found, t.Preview = nil, nil, nil, f.Previews
-			ts = append(ts, t)
+			if ts = append(ts, t); len(ts) == limit(f.Limit) {
+				return ts, t.ID, nil
+			}
 		}
 	}
-	return ts, nil
+	return ts, uuid.Nil, nil
 }
 
 func (s *Store) isPreview(id uuid.UUID) bool {

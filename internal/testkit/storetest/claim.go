@@ -316,7 +316,7 @@ func claimersCompete(e *env) {
 	e.ok(<-errs)
 	e.ok(<-errs)
 	is(e, "claimed", len(by), len(tasks))
-	scheduling, err := e.s.Tasks(e.ctx(), store.Filter{Statuses: []lifecycle.Status{lifecycle.Scheduling}, Limit: len(tasks) + 1})
+	scheduling, _, err := e.s.Tasks(e.ctx(), store.Filter{Statuses: []lifecycle.Status{lifecycle.Scheduling}, Limit: len(tasks) + 1})
 	e.ok(err)
 	is(e, "SCHEDULING", len(scheduling), len(tasks))
 	for _, t := range scheduling {

@@ -76,7 +76,7 @@ func eraseResults(e *env) {
 	}
 	is(e, "a result kept for ever is erased", e.read(kept).ResultErased, false)
 	is(e, "a result kept for ever expires", e.read(kept).ResultExpires, nil)
-	tasks, err := e.s.Tasks(e.ctx(), store.Filter{IDs: []uuid.UUID{late}})
+	tasks, _, err := e.s.Tasks(e.ctx(), store.Filter{IDs: []uuid.UUID{late}})
 	e.ok(err)
 	if at := tasks[0].ResultExpires; at == nil || tasks[0].ResultErased || at.Before(tasks[0].Stopped.Add(day)) {
 		e.Errorf("a result kept for a day after %v expires at %v", tasks[0].Stopped, at)

@@ -60,7 +60,7 @@ func deadGroups(e *env) {
 			if status == lifecycle.Failure {
 				want *= 2
 			}
-			ts, err := e.s.Tasks(e.ctx(), f)
+			ts, _, err := e.s.Tasks(e.ctx(), f)
 			e.ok(err)
 			is(e, fmt.Sprintf("in %s of kind %q", status, kinds), len(ts), want)
 		}
@@ -68,7 +68,7 @@ func deadGroups(e *env) {
 	page := func(f store.Filter) (ids []uuid.UUID) {
 		e.Helper()
 		f.Statuses = []lifecycle.Status{lifecycle.Error, lifecycle.Failure}
-		ts, err := e.s.Tasks(e.ctx(), f)
+		ts, _, err := e.s.Tasks(e.ctx(), f)
 		e.ok(err)
 		for _, t := range ts {
 			ids = append(ids, t.ID)

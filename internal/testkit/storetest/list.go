@@ -26,7 +26,7 @@ func listPages(e *env) {
 	var got []uuid.UUID
 	f := store.Filter{Limit: 7}
 	for {
-		page, err := e.s.Tasks(e.ctx(), f)
+		page, _, err := e.s.Tasks(e.ctx(), f)
 		e.ok(err)
 		for _, t := range page {
 			got = append(got, t.ID)
@@ -83,7 +83,7 @@ func listFilters(e *env) {
 		"both":      {store.Filter{Owner: owner, Queue: "elsewhere"}, nil},
 		"no limit":  {store.Filter{Kinds: []string{kind}, Owner: owner}, []uuid.UUID{special}},
 	} {
-		page, err := e.s.Tasks(e.ctx(), c.f)
+		page, _, err := e.s.Tasks(e.ctx(), c.f)
 		e.ok(err)
 		var got []uuid.UUID
 		for _, t := range page {
@@ -122,7 +122,7 @@ func listOwned(e *env) {
 		var got []uuid.UUID
 		f := store.Filter{Owner: owner, Limit: limit}
 		for {
-			page, err := e.s.Tasks(e.ctx(), f)
+			page, _, err := e.s.Tasks(e.ctx(), f)
 			e.ok(err)
 			for _, t := range page {
 				got = append(got, t.ID)
@@ -135,7 +135,7 @@ func listOwned(e *env) {
 		is(e, fmt.Sprintf("by %d", limit), fmt.Sprint(got), fmt.Sprint(want))
 	}
 	for _, status := range lifecycle.Statuses() {
-		page, err := e.s.Tasks(e.ctx(), store.Filter{Owner: owner, Statuses: []lifecycle.Status{status}, Limit: 2})
+		page, _, err := e.s.Tasks(e.ctx(), store.Filter{Owner: owner, Statuses: []lifecycle.Status{status}, Limit: 2})
 		e.ok(err)
 		is(e, string(status), len(page), 2)
 		for _, t := range page {

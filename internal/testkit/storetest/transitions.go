@@ -75,7 +75,7 @@ func applyEvery(e *env) {
 	}
 	applied, err := e.s.Apply(e.ctx(), process, writes)
 	e.ok(err)
-	left, err := e.s.Tasks(e.ctx(), store.Filter{Limit: len(tries)})
+	left, _, err := e.s.Tasks(e.ctx(), store.Filter{Limit: len(tries)})
 	e.ok(err)
 	there := make(map[uuid.UUID]store.Task)
 	for _, t := range left {

@@ -86,7 +86,7 @@ func versionsConcurrently(e *env) {
 		}
 	}
 	is(e, "tasks", e.count(Tasks), 1)
-	c, err := e.s.Tasks(e.ctx(), store.Filter{Reference: "person 7", Limit: 2})
+	c, _, err := e.s.Tasks(e.ctx(), store.Filter{Reference: "person 7", Limit: 2})
 	e.ok(err)
 	is(e, "the newest", string(e.read(c[0].ID).Spec), fmt.Sprintf(`{"n": %d}`, n-1))
 }

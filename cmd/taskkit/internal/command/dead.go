@@ -165,11 +165,13 @@ func (a *app) deadShowCommand() *cobra.Command {
 					return several(err)
 				}
 			}
-			tasks, err := db.DeadTasks(c.Context(), filter, after, limit)
+			tasks, next, err := search(after, limit, func(before taskkit.ID, limit int) ([]*taskkit.Task, taskkit.ID, error) {
+				return db.DeadTasks(c.Context(), filter, before, limit)
+			})
 			if err != nil {
 				return err
 			}
-			return a.printTasks(c.Context(), db, tasks, limit, "no dead letters")
+			return a.printTasks(c.Context(), db, tasks, next, "no dead letters")
 		},
 	}
 	f.add(c)

@@ -30,7 +30,7 @@ func (a *app) lsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List tasks, newest first",
-		Long:  "List tasks, newest first. A list that reaches its limit ends with the flag that\ncontinues it.",
+		Long:  "List tasks, newest first. A list that reaches its limit, or has read 500,000 tasks to find\nthem, ends with the flag that continues it.",
 		Example: `  taskkit ls --status failure,error
   taskkit ls --kind send_email -n 100 -o json`,
 		Args: noArgs,
@@ -77,11 +77,32 @@ func (a *app) ls(c *cobra.Command, f taskkit.Filter, before string) error {
 			return several(err)
 		}
 	}
-	tasks, err := db.Tasks(ctx, f)
+	tasks, next, err := search(f.Before, f.Limit, func(before taskkit.ID, limit int) ([]*taskkit.Task, taskkit.ID, error) {
+		f.Before, f.Limit = before, limit
+		return db.Tasks(ctx, f)
+	})
 	if err != nil {
 		return err
 	}
-	return a.printTasks(ctx, db, tasks, f.Limit, "no tasks")
+	return a.printTasks(ctx, db, tasks, next, "no tasks")
+}
+
+// searchPages is how many pages a command reads to find tasks that are rare.
+const searchPages = 50
+
+// search reads pages until there are as many tasks as a limit.
+func search(before taskkit.ID, limit int, page func(before taskkit.ID, limit int) ([]*taskkit.Task, taskkit.ID, error)) (tasks []*taskkit.Task, next taskkit.ID, err error) {
+	next = before
+	for range searchPages {
+		var found []*taskkit.Task
+		if found, next, err = page(next, limit-len(tasks)); err != nil {
+			return nil, next, err
+		}
+		if tasks = append(tasks, found...); len(tasks) == limit || next == (taskkit.ID{}) {
+			break
+		}
+	}
+	return tasks, next, nil
 }
 
 // listed is a task in a list, with the cause for which it is where it is.
@@ -94,8 +115,8 @@ type listed struct {
 // noteWidth is how many characters of a note are in a table. It begins with the cause.
 const noteWidth = 100
 
-// printTasks writes a page of tasks, or that there is none.
-func (a *app) printTasks(ctx context.Context, db *connection, tasks []*taskkit.Task, limit int, none string) error {
+// printTasks writes a page of tasks, or that there is none, and where the list goes on.
+func (a *app) printTasks(ctx context.Context, db *connection, tasks []*taskkit.Task, next taskkit.ID, none string) error {
 	explained, err := db.ExplainAll(ctx, tasks)
 	if err != nil {
 		return err
@@ -104,9 +125,16 @@ func (a *app) printTasks(ctx context.Context, db *connection, tasks []*taskkit.T
 	for i, t := range tasks {
 		page[i] = listed{operatorsTask(t), explained[i].Cause, explained[i].Note}
 	}
+	switch more := next != (taskkit.ID{}); {
+	case more && len(tasks) == 0:
+		fmt.Fprintf(a.err, "%s among those that were read: use --before %s for older ones\n", none, next)
+	case more:
+		fmt.Fprintf(a.err, "there may be more: use --before %s\n", next)
+	case len(tasks) == 0:
+		fmt.Fprintln(a.err, none)
+	}
 	return a.print(page, func(io.Writer) {
 		if len(tasks) == 0 {
-			fmt.Fprintln(a.err, none)
 			return
 		}
 		rows := make([][]string, len(tasks))
@@ -117,9 +145,6 @@ func (a *app) printTasks(ctx context.Context, db *connection, tasks []*taskkit.T
 			}
 		}
 		a.out.Table([]string{"id", "kind", "status", "items", "failed", "queue", "time", "note"}, rows, 4, 5, 7)
-		if len(tasks) == limit {
-			fmt.Fprintf(a.err, "there may be more: use --before %s\n", tasks[len(tasks)-1].ID)
-		}
 	})
 }
 

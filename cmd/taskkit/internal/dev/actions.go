@@ -129,7 +129,7 @@ func (r *run) addChildren(ctx context.Context) error {
 		if a.child == nil || a.child.parent != nil || a.task.Status != taskkit.StatusCompleted {
 			continue
 		}
-		found, err := r.client.Tasks(ctx, taskkit.Filter{Follows: a.id})
+		found, _, err := r.client.Tasks(ctx, taskkit.Filter{Follows: a.id})
 		if err != nil {
 			return err
 		}

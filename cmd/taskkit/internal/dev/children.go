@@ -76,15 +76,15 @@ func liveStatuses() []taskkit.Status {
 func (r *run) live(ctx context.Context) (all []*taskkit.Task, err error) {
 	f := taskkit.Filter{Queue: r.workspace.queue, Statuses: liveStatuses(), Limit: childPage}
 	for {
-		page, err := r.client.Tasks(ctx, f)
+		page, next, err := r.client.Tasks(ctx, f)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, page...)
-		if len(page) < childPage {
+		if next == (taskkit.ID{}) {
 			return all, nil
 		}
-		f.Before = page[len(page)-1].ID
+		f.Before = next
 	}
 }
 
@@ -105,7 +105,7 @@ func (r *run) runningBelow(ctx context.Context, tasks []*taskkit.Task, worker st
 		if strings.HasPrefix(t.Worker, worker+"-") {
 			running = append(running, t)
 		}
-		below, err := r.client.Tasks(ctx, taskkit.Filter{Parent: t.ID, Statuses: liveStatuses(), Limit: childPage})
+		below, _, err := r.client.Tasks(ctx, taskkit.Filter{Parent: t.ID, Statuses: liveStatuses(), Limit: childPage})
 		if err != nil {
 			return nil, err
 		}

@@ -13,9 +13,9 @@ SELECT q.id
 FROM "taskkit".taskkit_queued_task q
 WHERE q.id = ANY($1::text[]::uuid[]) AND EXISTS (SELECT 1
 FROM "taskkit".taskkit_queued_task c
-WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text
-    AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED',
-    'SCHEDULING', 'EXECUTING')
+WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL AND c.workflow_status <> ''
+    AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+    AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
 LIMIT 1 OFFSET 0);
 
 COMMIT;

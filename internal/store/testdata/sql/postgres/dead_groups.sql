@@ -18,13 +18,14 @@ FROM (WITH RECURSIVE keys(key) AS (
         'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END > k.key ORDER BY CASE WHEN d.workflow_status IN ('ERROR',
         'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END LIMIT 1)
   FROM keys k WHERE k.key IS NOT NULL
-) SELECT key FROM keys WHERE key <> '' AND key = ANY($4::text[])) k CROSS JOIN LATERAL (SELECT "q"."id",
-    "q"."execution_component_name", "q"."queue", "q"."workflow_status_desc",
+) SELECT key FROM keys WHERE key <> '' AND key = ANY($4::text[])) k CROSS JOIN LATERAL (SELECT p.*,
+    true AS wanted, false AS last FROM (SELECT "q"."id", "q"."execution_component_name", "q"."queue",
+    "q"."workflow_status_desc",
     "q"."workflow_stopped_date" FROM "taskkit"."taskkit_queued_task" AS "q" WHERE CASE WHEN q.workflow_status IN ('ERROR',
     'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END >= k.key
     AND (CASE WHEN q.workflow_status IN ('ERROR',
     'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END, "q"."id") <= (k.key,
     $5) ORDER BY CASE WHEN q.workflow_status IN ('ERROR',
     'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END DESC,
-    "q"."id" DESC LIMIT 10000) d
+    "q"."id" DESC LIMIT 10000) p) d
 ) x GROUP BY kind, code ORDER BY kind, code;

@@ -30,9 +30,9 @@ WITH picked AS MATERIALIZED (
       AND p.kinds::jsonb -> q.execution_component_name @> pg_catalog.to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue))
         AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
-        AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
-        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
-        'EXECUTING') LIMIT 1 OFFSET 0)
+        AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.parent_id::text = (q.id)::text
+        AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+        AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
     AND q.queue || '' NOT IN (SELECT name FROM "taskkit".taskkit_queue WHERE paused)
     AND EXISTS (SELECT 1 FROM "taskkit".taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
   ORDER BY q.id LIMIT $4 FOR NO KEY UPDATE OF q SKIP LOCKED

@@ -6,6 +6,6 @@ SELECT q.id, q.execution_component_name, q.workflow_status, q.partial, coalesce(
       q.items_skipped, coalesce(q.first_started_date, q.execution_started_date), q.workflow_stopped_date,
       p.options, f.task_id IS NOT NULL
 FROM "taskkit".taskkit_queued_task q LEFT JOIN "taskkit".taskkit_task_plan p ON p.task_id = q.id LEFT JOIN "taskkit".taskkit_task_parent f ON f.task_id = q.id
-WHERE q.parent_id = $1 AND q.parent_id IS NOT NULL AND q.parent_id::text = ($1)::text
-    AND q.workflow_status IN ('FAILURE', 'ERROR') AND q.workflow_status || '' IN ('FAILURE', 'ERROR')
-    AND q.id > $2 ORDER BY q.id LIMIT $3;
+WHERE q.parent_id = $1 AND q.parent_id IS NOT NULL AND q.workflow_status <> ''
+    AND q.parent_id::text = ($1)::text AND q.workflow_status IN ('FAILURE', 'ERROR')
+    AND q.workflow_status || '' IN ('FAILURE', 'ERROR') AND q.id > $2 ORDER BY q.id LIMIT $3;

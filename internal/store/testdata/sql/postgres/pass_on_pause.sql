@@ -11,12 +11,12 @@ ORDER BY id FOR SHARE;
 
 SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND EXISTS (SELECT 1
 FROM "taskkit".taskkit_queued_task c
-WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text
-    AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED',
-    'SCHEDULING', 'EXECUTING')
+WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL AND c.workflow_status <> ''
+    AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+    AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
 LIMIT 1 OFFSET 0)
 FROM "taskkit".taskkit_queued_task q
-WHERE q.parent_id = ANY($1::text[]::uuid[]) AND q.parent_id IS NOT NULL
+WHERE q.parent_id = ANY($1::text[]::uuid[]) AND q.parent_id IS NOT NULL AND q.workflow_status <> ''
     AND q.parent_id::text = ANY($1::text[]) AND q.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
     AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND q.control = ''
 LIMIT $2 FOR NO KEY UPDATE OF q SKIP LOCKED;
@@ -33,7 +33,7 @@ WHERE id = ANY($1::text[]::uuid[]);
 
 SELECT 1
 FROM "taskkit".taskkit_queued_task q
-WHERE q.parent_id = ANY($1::text[]::uuid[]) AND q.parent_id IS NOT NULL
+WHERE q.parent_id = ANY($1::text[]::uuid[]) AND q.parent_id IS NOT NULL AND q.workflow_status <> ''
     AND q.parent_id::text = ANY($1::text[]) AND q.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
     AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND q.control = ''
 LIMIT 1;

@@ -40,9 +40,9 @@ WITH asked AS MATERIALIZED (
       AND p.kinds::jsonb -> q.execution_component_name @> pg_catalog.to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue))))
         AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
-        AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
-        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
-        'EXECUTING') LIMIT 1 OFFSET 0)
+        AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.parent_id::text = (q.id)::text
+        AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+        AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
   ORDER BY q.id LIMIT $1 FOR UPDATE SKIP LOCKED
 )
 DELETE FROM "taskkit".taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id;
@@ -55,9 +55,9 @@ WITH asked AS MATERIALIZED (
       AND p.kinds::jsonb -> q.execution_component_name @> pg_catalog.to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue)))
         AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
-        AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
-        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
-        'EXECUTING') LIMIT 1 OFFSET 0)
+        AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.parent_id::text = (q.id)::text
+        AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+        AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
   ORDER BY q.id LIMIT $1 FOR UPDATE SKIP LOCKED
 )
 UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, control = '',

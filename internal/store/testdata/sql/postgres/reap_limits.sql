@@ -40,9 +40,9 @@ WITH asked AS MATERIALIZED (
       AND p.kinds::jsonb -> q.execution_component_name @> pg_catalog.to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue))))
         AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
-        AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
-        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
-        'EXECUTING') LIMIT 1 OFFSET 0)
+        AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.parent_id::text = (q.id)::text
+        AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+        AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
   ORDER BY q.id LIMIT $1 FOR UPDATE SKIP LOCKED
 )
 DELETE FROM "taskkit".taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id;
@@ -55,9 +55,9 @@ WITH asked AS MATERIALIZED (
       AND p.kinds::jsonb -> q.execution_component_name @> pg_catalog.to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue)))
         AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
-        AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
-        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
-        'EXECUTING') LIMIT 1 OFFSET 0)
+        AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.parent_id::text = (q.id)::text
+        AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+        AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
   ORDER BY q.id LIMIT $1 FOR UPDATE SKIP LOCKED
 )
 UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, control = '',
@@ -112,17 +112,18 @@ WITH over AS MATERIALIZED (
     AND q.workflow_status || '' = 'QUEUED' AND q.waiting_reason IN ('waits for its children',
         'waits for its children to end')
     AND (CASE WHEN p.open_at_most > 0 THEN (SELECT count(*) FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
-        AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
-        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
-        'EXECUTING')) <= p.open_at_most
+        AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.parent_id::text = (q.id)::text
+        AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+        AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')) <= p.open_at_most
         ELSE NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
-            AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text
+            AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.parent_id::text = (q.id)::text
             AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
             AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0) END
       OR p.on_failure = 'pause'
           AND (SELECT count(*) FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
-          AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('FAILURE',
-          'ERROR') AND c.workflow_status || '' IN ('FAILURE', 'ERROR')) > p.failed_seen)
+          AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.parent_id::text = (q.id)::text
+          AND c.workflow_status IN ('FAILURE', 'ERROR') AND c.workflow_status || '' IN ('FAILURE',
+          'ERROR')) > p.failed_seen)
   ORDER BY q.id FOR NO KEY UPDATE OF q
 )
 UPDATE "taskkit".taskkit_queued_task SET not_before = clock_timestamp(),
@@ -132,8 +133,9 @@ WHERE id IN (SELECT id FROM over) RETURNING id;
 SELECT q.id FROM "taskkit".taskkit_queued_task q
 WHERE q.id = ANY($1::text[]::uuid[])
     AND EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
-    AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
-    'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+    AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.parent_id::text = (q.id)::text
+    AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED',
+    'SCHEDULING', 'EXECUTING')
   AND (q.control = '' AND c.control = 'PAUSE' AND coalesce(c.control_reason,
       '') = 'requested of its parent' OR q.control = 'STOP' AND c.control NOT IN ('STOP',
       'DELETE') OR q.control = 'PAUSE' AND c.control = '' OR q.control = 'DELETE'

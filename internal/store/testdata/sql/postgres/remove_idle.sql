@@ -14,9 +14,9 @@ DELETE FROM "taskkit".taskkit_queued_task WHERE id IN (
       AND modified_date < clock_timestamp() - $2::bigint::float8 * interval '1 millisecond'
       AND not_before < clock_timestamp() - $2::bigint::float8 * interval '1 millisecond'
       AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
-      AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
-      'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
-      'EXECUTING') LIMIT 1 OFFSET 0)
+      AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.parent_id::text = (q.id)::text
+      AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED',
+      'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
   AND (parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task p WHERE p.id = q.parent_id
       AND p.workflow_status <> 'COMPLETED')) FOR UPDATE SKIP LOCKED) RETURNING id;
 

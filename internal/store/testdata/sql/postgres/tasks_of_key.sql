@@ -1,46 +1,44 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-SELECT "taskkit"."taskkit_queued_task"."id", "taskkit"."taskkit_queued_task"."created_date",
-    "taskkit"."taskkit_queued_task"."modified_date", "taskkit"."taskkit_queued_task"."created_by",
-    "taskkit"."taskkit_queued_task"."modified_by", "taskkit"."taskkit_queued_task"."codec_revision",
-    "taskkit"."taskkit_queued_task"."spec_revision", "taskkit"."taskkit_queued_task"."secrets",
-    "taskkit"."taskkit_queued_task"."workflow_status", "taskkit"."taskkit_queued_task"."workflow_status_desc",
-    "taskkit"."taskkit_queued_task"."partial", "taskkit"."taskkit_queued_task"."waiting_reason",
-    "taskkit"."taskkit_queued_task"."scheduling_started_date",
-    "taskkit"."taskkit_queued_task"."first_started_date",
-    "taskkit"."taskkit_queued_task"."execution_started_date",
-    "taskkit"."taskkit_queued_task"."workflow_stopped_date",
-    "taskkit"."taskkit_queued_task"."scheduled_by_process", "taskkit"."taskkit_queued_task"."fence",
-    "taskkit"."taskkit_queued_task"."checkpoint_seq", "taskkit"."taskkit_queued_task"."attempts",
-    "taskkit"."taskkit_queued_task"."not_before", "taskkit"."taskkit_queued_task"."priority",
-    "taskkit"."taskkit_queued_task"."stalled", "taskkit"."taskkit_queued_task"."control",
-    "taskkit"."taskkit_queued_task"."control_by", "taskkit"."taskkit_queued_task"."control_reason",
-    "taskkit"."taskkit_queued_task"."items_total", "taskkit"."taskkit_queued_task"."position",
-    "taskkit"."taskkit_queued_task"."round", "taskkit"."taskkit_queued_task"."deferred",
-    "taskkit"."taskkit_queued_task"."items_done", "taskkit"."taskkit_queued_task"."items_failed",
-    "taskkit"."taskkit_queued_task"."items_skipped", "taskkit"."taskkit_queued_task"."owner_id",
-    "taskkit"."taskkit_queued_task"."run_as_id", "taskkit"."taskkit_queued_task"."execution_component_name",
-    "taskkit"."taskkit_queued_task"."queue", "taskkit"."taskkit_queued_task"."reference",
-    "taskkit"."taskkit_queued_task"."reason", "taskkit"."taskkit_queued_task"."unique_key",
-    "taskkit"."taskkit_queued_task"."idempotency_key", "taskkit"."taskkit_queued_task"."parent_id",
-    "taskkit"."taskkit_queued_task"."follows_id", "taskkit"."taskkit_queued_task"."traceparent",
-    "taskkit"."taskkit_queued_task"."targets_field", "taskkit"."taskkit_queued_task"."reference_version",
-    clock_timestamp(),
-    CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT CAST(extract(epoch
+SELECT t.id, t.created_date, t.modified_date, t.created_by, t.modified_by, t.codec_revision, t.spec_revision,
+    t.secrets, t.workflow_status, t.workflow_status_desc, t.partial, t.waiting_reason,
+    t.scheduling_started_date, t.first_started_date, t.execution_started_date, t.workflow_stopped_date,
+    t.scheduled_by_process, t.fence, t.checkpoint_seq, t.attempts, t.not_before, t.priority, t.stalled,
+    t.control, t.control_by, t.control_reason, t.items_total, t.position, t.round, t.deferred, t.items_done,
+    t.items_failed, t.items_skipped, t.owner_id, t.run_as_id, t.execution_component_name, t.queue, t.reference,
+    t.reason, t.unique_key, t.idempotency_key, t.parent_id, t.follows_id, t.traceparent, t.targets_field,
+    t.reference_version, clock_timestamp(),
+    CASE WHEN t.workflow_status = 'COMPLETED' THEN coalesce((SELECT CAST(extract(epoch
 FROM r.expiry_date) * 1000.0 AS bigint)
 FROM "taskkit".taskkit_task_result r
-WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"), 0) ELSE 0 END,
-    CASE WHEN "taskkit"."taskkit_queued_task"."workflow_status" = 'COMPLETED' THEN coalesce((SELECT r.result IS NULL
+WHERE r.task_id = t.id), 0) ELSE 0 END,
+    CASE WHEN t.workflow_status = 'COMPLETED' THEN coalesce((SELECT r.result IS NULL
 FROM "taskkit".taskkit_task_result r
-WHERE r.task_id = "taskkit"."taskkit_queued_task"."id"), false) ELSE false END, EXISTS (SELECT 1
+WHERE r.task_id = t.id), false) ELSE false END, EXISTS (SELECT 1
 FROM "taskkit".taskkit_queued_task c
-WHERE c.parent_id = "taskkit"."taskkit_queued_task"."id" AND c.parent_id IS NOT NULL
-    AND c.parent_id::text = ("taskkit"."taskkit_queued_task"."id")::text
-LIMIT 1 OFFSET 0)
-FROM "taskkit"."taskkit_queued_task"
-WHERE "taskkit"."taskkit_queued_task"."unique_key" || '' >= (SELECT $1::text)
-    AND ("taskkit"."taskkit_queued_task"."unique_key" || '',
-    "taskkit"."taskkit_queued_task"."id") <= ((SELECT $2::text), $3)
-    AND CASE WHEN "taskkit"."taskkit_queued_task"."reference" = $4 THEN true ELSE false END
-ORDER BY "taskkit"."taskkit_queued_task"."unique_key" || '' DESC, "taskkit"."taskkit_queued_task"."id" DESC
+WHERE c.parent_id = t.id AND c.parent_id IS NOT NULL AND c.workflow_status <> ''
+    AND c.parent_id::text = (t.id)::text
+LIMIT 1 OFFSET 0), t.wanted, t.last
+FROM (SELECT *
+FROM (SELECT *
+FROM (SELECT r.*, CASE WHEN "r"."reference" = $1 THEN true ELSE false END AS wanted,
+    row_number() OVER () = 10000 AS last
+FROM (SELECT "q"."id", "q"."created_date", "q"."modified_date", "q"."created_by", "q"."modified_by",
+    "q"."codec_revision", "q"."spec_revision", "q"."secrets", "q"."workflow_status",
+    "q"."workflow_status_desc", "q"."partial", "q"."waiting_reason", "q"."scheduling_started_date",
+    "q"."first_started_date", "q"."execution_started_date", "q"."workflow_stopped_date",
+    "q"."scheduled_by_process", "q"."fence", "q"."checkpoint_seq", "q"."attempts", "q"."not_before",
+    "q"."priority", "q"."stalled", "q"."control", "q"."control_by", "q"."control_reason", "q"."items_total",
+    "q"."position", "q"."round", "q"."deferred", "q"."items_done", "q"."items_failed", "q"."items_skipped",
+    "q"."owner_id", "q"."run_as_id", "q"."execution_component_name", "q"."queue", "q"."reference",
+    "q"."reason", "q"."unique_key", "q"."idempotency_key", "q"."parent_id", "q"."follows_id",
+    "q"."traceparent", "q"."targets_field", "q"."reference_version"
+FROM "taskkit"."taskkit_queued_task" AS "q"
+WHERE "q"."unique_key" || '' >= (SELECT $2::text) AND ("q"."unique_key" || '', "q"."id") <= ((SELECT $3::text),
+    $4)
+ORDER BY "q"."unique_key" || '' DESC, "q"."id" DESC
+LIMIT 10000) r) s
+WHERE wanted OR last
+LIMIT 100) u) t
+ORDER BY t.id DESC
 LIMIT 100;

@@ -11,17 +11,18 @@ WITH over AS MATERIALIZED (
     AND q.workflow_status || '' = 'QUEUED' AND q.waiting_reason IN ('waits for its children',
         'waits for its children to end')
     AND (CASE WHEN p.open_at_most > 0 THEN (SELECT count(*) FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
-        AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('QUEUED',
-        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
-        'EXECUTING')) <= p.open_at_most
+        AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.parent_id::text = (q.id)::text
+        AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+        AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')) <= p.open_at_most
         ELSE NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
-            AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text
+            AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.parent_id::text = (q.id)::text
             AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
             AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0) END
       OR p.on_failure = 'pause'
           AND (SELECT count(*) FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = q.id
-          AND c.parent_id IS NOT NULL AND c.parent_id::text = (q.id)::text AND c.workflow_status IN ('FAILURE',
-          'ERROR') AND c.workflow_status || '' IN ('FAILURE', 'ERROR')) > p.failed_seen)
+          AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.parent_id::text = (q.id)::text
+          AND c.workflow_status IN ('FAILURE', 'ERROR') AND c.workflow_status || '' IN ('FAILURE',
+          'ERROR')) > p.failed_seen)
   ORDER BY q.id FOR NO KEY UPDATE OF q
 )
 UPDATE "taskkit".taskkit_queued_task SET not_before = clock_timestamp(),

@@ -20,10 +20,11 @@ FROM (WITH RECURSIVE keys(key) AS (
         'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END LIMIT 1)
   FROM keys k WHERE k.key IS NOT NULL
 ) SELECT key FROM keys WHERE key <> ''
-    AND key IN (SELECT value FROM json_each(?))) k CROSS JOIN json_each((SELECT json_group_array(id) FROM (SELECT `q`.`id`,
+    AND key IN (SELECT value FROM json_each(?))) k CROSS JOIN json_each((SELECT json_group_array(json_array(id,
+    wanted, last)) FROM (SELECT p.*, true AS wanted, false AS last FROM (SELECT `q`.`id`,
     `q`.`execution_component_name`, `q`.`queue`, `q`.`workflow_status_desc`,
     `q`.`workflow_stopped_date` FROM `taskkit_queued_task` AS `q` WHERE CASE WHEN q.workflow_status IN ('ERROR',
     'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END IS NOT NULL
     AND CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END = k.key ORDER BY `q`.`id` DESC LIMIT 10000))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END = k.key ORDER BY `q`.`id` DESC LIMIT 10000) p))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value ->> 0
 ) x GROUP BY kind, code ORDER BY kind, code;

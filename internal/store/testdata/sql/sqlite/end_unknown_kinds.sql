@@ -27,8 +27,9 @@ WITH picked AS MATERIALIZED (
   WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue))
         AND NOT EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id
-        AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
-        AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
+        AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.workflow_status IN ('QUEUED',
+        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
+        'EXECUTING') LIMIT 1 OFFSET 0)
     AND q.queue || '' NOT IN (SELECT name FROM taskkit_queue WHERE paused)
     AND EXISTS (SELECT 1 FROM taskkit_task_process p WHERE p.id = $1 AND p.ended_date IS NULL)
   ORDER BY q.id LIMIT $4

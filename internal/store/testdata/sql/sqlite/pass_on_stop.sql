@@ -10,14 +10,15 @@ RETURNING id, control, control_by, coalesce(control_reason, '');
 
 SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND EXISTS (SELECT 1
 FROM taskkit_queued_task c
-WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING',
-    'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL AND c.workflow_status <> ''
+    AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED',
+    'SCHEDULING', 'EXECUTING')
 LIMIT 1 OFFSET 0)
 FROM taskkit_queued_task q
 WHERE q.parent_id IN (SELECT value
-FROM json_each($1)) AND q.parent_id IS NOT NULL AND q.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
-    AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND q.control NOT IN ('STOP',
-    'DELETE')
+FROM json_each($1)) AND q.parent_id IS NOT NULL AND q.workflow_status <> '' AND q.workflow_status IN ('QUEUED',
+    'SCHEDULING', 'EXECUTING') AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+    AND q.control NOT IN ('STOP', 'DELETE')
 LIMIT $2;
 
 INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was) VALUES ($1, $2, $3, $4, $5, $6);

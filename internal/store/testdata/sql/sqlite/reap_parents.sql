@@ -37,8 +37,9 @@ WITH asked AS MATERIALIZED (
       AND r.value = q.codec_revision
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue))))
         AND NOT EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id
-        AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
-        AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
+        AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.workflow_status IN ('QUEUED',
+        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
+        'EXECUTING') LIMIT 1 OFFSET 0)
   ORDER BY q.id LIMIT $1
 )
 DELETE FROM taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id;
@@ -52,8 +53,9 @@ WITH asked AS MATERIALIZED (
       AND r.value = q.codec_revision
     AND EXISTS (SELECT 1 FROM json_each(p.queues) u WHERE u.value = q.queue)))
         AND NOT EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id
-        AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
-        AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
+        AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.workflow_status IN ('QUEUED',
+        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
+        'EXECUTING') LIMIT 1 OFFSET 0)
   ORDER BY q.id LIMIT $1
 )
 UPDATE taskkit_queued_task SET workflow_status = 'COMPLETED', partial = true, control = '', control_by = NULL,
@@ -73,14 +75,16 @@ WITH over AS MATERIALIZED (
     AND q.workflow_status || '' = 'QUEUED' AND q.waiting_reason IN ('waits for its children',
         'waits for its children to end')
     AND (CASE WHEN p.open_at_most > 0 THEN (SELECT count(*) FROM taskkit_queued_task c WHERE c.parent_id = q.id
-        AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
-        AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')) <= p.open_at_most
+        AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.workflow_status IN ('QUEUED',
+        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
+        'EXECUTING')) <= p.open_at_most
         ELSE NOT EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id
-            AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
-            AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0) END
+            AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.workflow_status IN ('QUEUED',
+            'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
+            'EXECUTING') LIMIT 1 OFFSET 0) END
       OR p.on_failure = 'pause' AND (SELECT count(*) FROM taskkit_queued_task c WHERE c.parent_id = q.id
-          AND c.parent_id IS NOT NULL AND c.workflow_status IN ('FAILURE', 'ERROR')
-          AND c.workflow_status || '' IN ('FAILURE', 'ERROR')) > p.failed_seen)
+          AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.workflow_status IN ('FAILURE',
+          'ERROR') AND c.workflow_status || '' IN ('FAILURE', 'ERROR')) > p.failed_seen)
   ORDER BY q.id
 )
 UPDATE taskkit_queued_task SET not_before = datetime('now', 'subsec'),
@@ -90,8 +94,8 @@ WHERE id IN (SELECT id FROM over) RETURNING id;
 SELECT q.id FROM taskkit_queued_task q
 WHERE q.id IN (SELECT value FROM json_each($1))
     AND EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL
-    AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED',
-    'SCHEDULING', 'EXECUTING')
+    AND c.workflow_status <> '' AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+    AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
   AND (q.control = '' AND c.control = 'PAUSE' AND coalesce(c.control_reason,
       '') = 'requested of its parent' OR q.control = 'STOP' AND c.control NOT IN ('STOP',
       'DELETE') OR q.control = 'PAUSE' AND c.control = '' OR q.control = 'DELETE'

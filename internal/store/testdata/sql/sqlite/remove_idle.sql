@@ -12,8 +12,8 @@ DELETE FROM taskkit_queued_task WHERE id IN (
       printf('-%.3f seconds', $2 / 1000.0)) AND not_before < strftime('%Y-%m-%d %H:%M:%f', 'now',
       printf('-%.3f seconds', $2 / 1000.0))
       AND NOT EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL
-      AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED',
-      'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
+      AND c.workflow_status <> '' AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+      AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
   AND (parent_id IS NULL OR NOT EXISTS (SELECT 1 FROM taskkit_queued_task p WHERE p.id = q.parent_id
       AND p.workflow_status <> 'COMPLETED')) ) RETURNING id;
 

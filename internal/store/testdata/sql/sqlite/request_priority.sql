@@ -18,8 +18,8 @@ SELECT EXISTS (SELECT 1 FROM taskkit_task_process p
       AND c.idempotency_key = $2),
   (SELECT p.options FROM taskkit_task_plan p WHERE p.task_id = q.id),
       EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL
-      AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED',
-      'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
+      AND c.workflow_status <> '' AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+      AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0)
 FROM taskkit_queued_task q WHERE q.id = $1;
 
 INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
@@ -28,39 +28,40 @@ VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
 UPDATE taskkit_queued_task SET priority = $2, modified_date = datetime('now', 'subsec'), modified_by = $3
 WHERE id = $1;
 
-SELECT `taskkit_queued_task`.`id`, `taskkit_queued_task`.`created_date`, `taskkit_queued_task`.`modified_date`,
-    `taskkit_queued_task`.`created_by`, `taskkit_queued_task`.`modified_by`,
-    `taskkit_queued_task`.`codec_revision`, `taskkit_queued_task`.`spec_revision`,
-    `taskkit_queued_task`.`secrets`, `taskkit_queued_task`.`workflow_status`,
-    `taskkit_queued_task`.`workflow_status_desc`, `taskkit_queued_task`.`partial`,
-    `taskkit_queued_task`.`waiting_reason`, `taskkit_queued_task`.`scheduling_started_date`,
-    `taskkit_queued_task`.`first_started_date`, `taskkit_queued_task`.`execution_started_date`,
-    `taskkit_queued_task`.`workflow_stopped_date`, `taskkit_queued_task`.`scheduled_by_process`,
-    `taskkit_queued_task`.`fence`, `taskkit_queued_task`.`checkpoint_seq`, `taskkit_queued_task`.`attempts`,
-    `taskkit_queued_task`.`not_before`, `taskkit_queued_task`.`priority`, `taskkit_queued_task`.`stalled`,
-    `taskkit_queued_task`.`control`, `taskkit_queued_task`.`control_by`,
-    `taskkit_queued_task`.`control_reason`, `taskkit_queued_task`.`items_total`,
-    `taskkit_queued_task`.`position`, `taskkit_queued_task`.`round`, `taskkit_queued_task`.`deferred`,
-    `taskkit_queued_task`.`items_done`, `taskkit_queued_task`.`items_failed`,
-    `taskkit_queued_task`.`items_skipped`, `taskkit_queued_task`.`owner_id`, `taskkit_queued_task`.`run_as_id`,
-    `taskkit_queued_task`.`execution_component_name`, `taskkit_queued_task`.`queue`,
-    `taskkit_queued_task`.`reference`, `taskkit_queued_task`.`reason`, `taskkit_queued_task`.`unique_key`,
-    `taskkit_queued_task`.`idempotency_key`, `taskkit_queued_task`.`parent_id`,
-    `taskkit_queued_task`.`follows_id`, `taskkit_queued_task`.`traceparent`,
-    `taskkit_queued_task`.`targets_field`, `taskkit_queued_task`.`reference_version`,
-    `taskkit_queued_task`.`execution_spec`, `taskkit_queued_task`.`execution_state`, datetime('now', 'subsec'),
-    CASE WHEN `taskkit_queued_task`.`workflow_status` = 'COMPLETED' THEN coalesce((SELECT CAST(round((julianday(r.expiry_date) - 2440587.5) * 86400000) AS integer)
+SELECT t.id, t.created_date, t.modified_date, t.created_by, t.modified_by, t.codec_revision, t.spec_revision,
+    t.secrets, t.workflow_status, t.workflow_status_desc, t.partial, t.waiting_reason,
+    t.scheduling_started_date, t.first_started_date, t.execution_started_date, t.workflow_stopped_date,
+    t.scheduled_by_process, t.fence, t.checkpoint_seq, t.attempts, t.not_before, t.priority, t.stalled,
+    t.control, t.control_by, t.control_reason, t.items_total, t.position, t.round, t.deferred, t.items_done,
+    t.items_failed, t.items_skipped, t.owner_id, t.run_as_id, t.execution_component_name, t.queue, t.reference,
+    t.reason, t.unique_key, t.idempotency_key, t.parent_id, t.follows_id, t.traceparent, t.targets_field,
+    t.reference_version, t.execution_spec, t.execution_state, datetime('now', 'subsec'),
+    CASE WHEN t.workflow_status = 'COMPLETED' THEN coalesce((SELECT CAST(round((julianday(r.expiry_date) - 2440587.5) * 86400000) AS integer)
 FROM taskkit_task_result r
-WHERE r.task_id = `taskkit_queued_task`.`id`), 0) ELSE 0 END,
-    CASE WHEN `taskkit_queued_task`.`workflow_status` = 'COMPLETED' THEN coalesce((SELECT r.result IS NULL
+WHERE r.task_id = t.id), 0) ELSE 0 END,
+    CASE WHEN t.workflow_status = 'COMPLETED' THEN coalesce((SELECT r.result IS NULL
 FROM taskkit_task_result r
-WHERE r.task_id = `taskkit_queued_task`.`id`), false) ELSE false END, EXISTS (SELECT 1
+WHERE r.task_id = t.id), false) ELSE false END, EXISTS (SELECT 1
 FROM taskkit_queued_task c
-WHERE c.parent_id = `taskkit_queued_task`.`id` AND c.parent_id IS NOT NULL
-LIMIT 1 OFFSET 0)
-FROM `taskkit_queued_task`
-WHERE `taskkit_queued_task`.`id` IN (?)
-ORDER BY `taskkit_queued_task`.`id` DESC
+WHERE c.parent_id = t.id AND c.parent_id IS NOT NULL AND c.workflow_status <> ''
+LIMIT 1 OFFSET 0), t.wanted, t.last
+FROM (SELECT *
+FROM (SELECT f.*, true AS wanted, false AS last
+FROM (SELECT `q`.`id`, `q`.`created_date`, `q`.`modified_date`, `q`.`created_by`, `q`.`modified_by`,
+    `q`.`codec_revision`, `q`.`spec_revision`, `q`.`secrets`, `q`.`workflow_status`,
+    `q`.`workflow_status_desc`, `q`.`partial`, `q`.`waiting_reason`, `q`.`scheduling_started_date`,
+    `q`.`first_started_date`, `q`.`execution_started_date`, `q`.`workflow_stopped_date`,
+    `q`.`scheduled_by_process`, `q`.`fence`, `q`.`checkpoint_seq`, `q`.`attempts`, `q`.`not_before`,
+    `q`.`priority`, `q`.`stalled`, `q`.`control`, `q`.`control_by`, `q`.`control_reason`, `q`.`items_total`,
+    `q`.`position`, `q`.`round`, `q`.`deferred`, `q`.`items_done`, `q`.`items_failed`, `q`.`items_skipped`,
+    `q`.`owner_id`, `q`.`run_as_id`, `q`.`execution_component_name`, `q`.`queue`, `q`.`reference`,
+    `q`.`reason`, `q`.`unique_key`, `q`.`idempotency_key`, `q`.`parent_id`, `q`.`follows_id`,
+    `q`.`traceparent`, `q`.`targets_field`, `q`.`reference_version`, `q`.`execution_spec`,
+    `q`.`execution_state`
+FROM `taskkit_queued_task` AS `q`
+WHERE `q`.`id` IN (?)
+LIMIT -1 OFFSET 0) f) u) t
+ORDER BY t.id DESC
 LIMIT 1;
 
 COMMIT;

@@ -8,15 +8,16 @@ WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status || '' I
 RETURNING 1;
 
 SELECT q.id, q.workflow_status FROM taskkit_queued_task q WHERE q.parent_id = $1 AND q.parent_id IS NOT NULL
-    AND q.workflow_status IN ('FAILURE', 'ERROR') AND q.workflow_status || '' IN ('FAILURE', 'ERROR')
-    AND q.control <> 'DELETE'
+    AND q.workflow_status <> '' AND q.workflow_status IN ('FAILURE', 'ERROR')
+    AND q.workflow_status || '' IN ('FAILURE', 'ERROR') AND q.control <> 'DELETE'
   AND NOT EXISTS (SELECT 1 FROM taskkit_queued_task o WHERE o.execution_component_name = q.execution_component_name
     AND o.idempotency_key = $2 || CAST(q.id AS text))
   AND (q.unique_key IS NULL
     OR NOT EXISTS (SELECT 1 FROM taskkit_queued_task o WHERE o.execution_component_name = q.execution_component_name
       AND o.unique_key = q.unique_key AND o.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING'))
     AND NOT EXISTS (SELECT 1 FROM taskkit_queued_task o WHERE o.parent_id = $1 AND o.parent_id IS NOT NULL
-        AND o.workflow_status IN ('FAILURE', 'ERROR') AND o.workflow_status || '' IN ('FAILURE', 'ERROR')
+        AND o.workflow_status <> '' AND o.workflow_status IN ('FAILURE', 'ERROR')
+        AND o.workflow_status || '' IN ('FAILURE', 'ERROR')
       AND o.execution_component_name = q.execution_component_name AND o.unique_key = q.unique_key
           AND o.id > q.id))
 ORDER BY q.id LIMIT $3;
@@ -35,7 +36,7 @@ FROM taskkit_queued_task q
 WHERE q.id IN (SELECT value
 FROM json_each($1)) AND EXISTS (SELECT 1
 FROM taskkit_queued_task c
-WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL
+WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL AND c.workflow_status <> ''
 LIMIT 1 OFFSET 0);
 
 INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was) VALUES ($1, $2, $3, $4, $5, $6);

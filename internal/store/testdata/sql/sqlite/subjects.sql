@@ -13,8 +13,8 @@ SELECT q.id, workflow_status, control, coalesce(control_reason, ''), fence, exec
       AND c.idempotency_key = 'taskkit.continue.' || CAST(q.id AS text)),
   (SELECT p.options FROM taskkit_task_plan p WHERE p.task_id = q.id),
       EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL
-      AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED',
-      'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0),
+      AND c.workflow_status <> '' AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
+      AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0),
   (SELECT c.id FROM taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name
       AND c.idempotency_key = 'taskkit.retry.' || CAST(q.id AS text)),
       (SELECT c.id FROM taskkit_queued_task c WHERE c.execution_component_name = q.execution_component_name

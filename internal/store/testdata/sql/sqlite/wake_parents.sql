@@ -9,14 +9,16 @@ WITH over AS MATERIALIZED (
     AND q.workflow_status || '' = 'QUEUED' AND q.waiting_reason IN ('waits for its children',
         'waits for its children to end')
     AND (CASE WHEN p.open_at_most > 0 THEN (SELECT count(*) FROM taskkit_queued_task c WHERE c.parent_id = q.id
-        AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
-        AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')) <= p.open_at_most
+        AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.workflow_status IN ('QUEUED',
+        'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
+        'EXECUTING')) <= p.open_at_most
         ELSE NOT EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id
-            AND c.parent_id IS NOT NULL AND c.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
-            AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') LIMIT 1 OFFSET 0) END
+            AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.workflow_status IN ('QUEUED',
+            'SCHEDULING', 'EXECUTING') AND c.workflow_status || '' IN ('QUEUED', 'SCHEDULING',
+            'EXECUTING') LIMIT 1 OFFSET 0) END
       OR p.on_failure = 'pause' AND (SELECT count(*) FROM taskkit_queued_task c WHERE c.parent_id = q.id
-          AND c.parent_id IS NOT NULL AND c.workflow_status IN ('FAILURE', 'ERROR')
-          AND c.workflow_status || '' IN ('FAILURE', 'ERROR')) > p.failed_seen)
+          AND c.parent_id IS NOT NULL AND c.workflow_status <> '' AND c.workflow_status IN ('FAILURE',
+          'ERROR') AND c.workflow_status || '' IN ('FAILURE', 'ERROR')) > p.failed_seen)
   ORDER BY q.id
 )
 UPDATE taskkit_queued_task SET not_before = datetime('now', 'subsec'),

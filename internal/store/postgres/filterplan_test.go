@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"context"
+	"crypto/md5" //nolint:gosec // as the table of the test has it
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/testkit/filters"
+)
+
+// listIndexes are those that lists may be read from.
+var listIndexes = []string{
+	"taskkit_queued_task_pkey", "taskkit_owner", "taskkit_in_flight", "taskkit_listed_reference", "taskkit_listed_key",
+	"taskkit_child", "taskkit_child_status", "taskkit_follows", "taskkit_dead",
+}
+
+// Each filter and each pair of filters reads no more than a bounded part of the table, in an order that an index has, whether many, few
+// or no tasks match, and whatever the statistics say.
+func TestFiltersReadABoundedPart(t *testing.T) {
+	t.Parallel()
+	ids := func(from, n int) (ids []uuid.UUID) {
+		for i := range n {
+			ids = append(ids, uuid.MustParse(fmt.Sprintf("%032x", from+i)))
+		}
+		return ids
+	}
+	owner := func(kind string) uuid.UUID { return md5.Sum([]byte(kind)) } //nolint:gosec // see above
+	values := filters.Values(
+		filters.Tasks{
+			IDs: ids(15_000, 200), Kind: "ended", Queue: "default", Key: "many", Code: "gone", Statuses: []lifecycle.Status{lifecycle.Completed, lifecycle.Failure},
+			Owner: owner("ended"), Parent: ids(1, 1)[0], Before: ids(24_000, 1)[0], EndedFor: time.Microsecond,
+		},
+		filters.Tasks{
+			IDs: ids(25_001, 3), Kind: "demo", Queue: "few", Key: "few", Code: "rare", Statuses: []lifecycle.Status{lifecycle.Executing, lifecycle.Scheduling},
+			Owner: owner("demo"), Parent: ids(2, 1)[0], Before: ids(4, 1)[0], EndedFor: time.Minute,
+		},
+		filters.Tasks{
+			IDs: ids(1_000_000, 3), Kind: "none", Queue: "none", Key: "none", Code: "none", Statuses: []lifecycle.Status{lifecycle.Error},
+			Owner: owner("none"), Parent: ids(1_000_000, 1)[0], Before: ids(1, 1)[0], EndedFor: time.Hour,
+		},
+	)
+	const searched = 300
+	for _, state := range listStates {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			db, exec := listTables(t, state)
+			exec(listed, 20_001, 25_000, "ended", "FAILURE", "many")
+			exec(listed, 25_001, 25_003, "demo", "FAILURE", "few")
+			exec("UPDATE taskkit_queued_task SET parent_id = $1, follows_id = $1 WHERE reference = 'many'", ids(1, 1)[0])
+			exec("UPDATE taskkit_queued_task SET parent_id = $1, follows_id = $1, queue = 'few', workflow_status_desc = 'rare: code' WHERE reference = 'few'", ids(2, 1)[0])
+			exec("UPDATE taskkit_queued_task SET workflow_status = 'EXECUTING', workflow_stopped_date = NULL WHERE id = $1", ids(25_001, 1)[0])
+			filters.Pairs(values, func(name string, f store.Filter) {
+				query, args := recorded(t, db.Schema, func(ctx context.Context, c store.Client) error {
+					_, _, err := c.Tasks(ctx, f)
+					return err
+				})
+				for _, most := range []int{store.ListRead, store.DeadSearch} {
+					for _, form := range []string{"LIMIT %d)", "= %d AS last"} {
+						query = strings.ReplaceAll(query, fmt.Sprintf(form, most), fmt.Sprintf(form, searched))
+					}
+				}
+				eachPlan(t, db, query, args, func(mode string, s scans, buffers int) {
+					s.uses(t, mode+": "+name, listIndexes...)
+					read := 0.0
+					for _, index := range listIndexes {
+						read += s.rows(index)
+					}
+					// A child is looked for of each task of the page, and a row of the index of dead letters of each kind.
+					if read > searched+3*100 || buffers > 6*searched {
+						t.Errorf("%s: %s read %v tasks and %d buffers", mode, name, read, buffers)
+					}
+				})
+			})
+		})
+	}
+}

@@ -1,0 +1,264 @@
+package sqlbase
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	entsql "entgo.io/ent/dialect/sql"
+	"github.com/google/uuid"
+
+	"taskkit.dev/ent/predicate"
+	"taskkit.dev/ent/queuedtask"
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// A list is read from an index that holds its tasks newest first: of a key, a parent, an owner, or the primary key. What else a
+// filter asks for is checked row by row, of at most [store.ListRead] rows; where these are all read, the page ends there.
+
+// resting is the condition of the index taskkit_owner, and inFlight of taskkit_in_flight: a planner looks for these words. On SQLite
+// taskkit_owner holds all tasks, see internal/cmd/schemaplan.
+const (
+	resting  = "workflow_status NOT IN ('SCHEDULING', 'EXECUTING')"
+	inFlight = "workflow_status IN ('SCHEDULING', 'EXECUTING')"
+)
+
+// list is how a list of tasks is read.
+type list struct {
+	*Base
+
+	f       store.Filter
+	columns []string
+	limit   int
+}
+
+// walk writes a query of tasks. Its columns are those of the list, then wanted, whether the filter selects the task, and last, whether no
+// more are read although there may be more.
+type walk func(q *entsql.Builder)
+
+// query is the statement that reads the list. After the columns of a task come those of its result, whether it has children, whether
+// the filter selects it, and whether it is the last that was read.
+func (l *list) query() (string, []any) {
+	p := entsql.P(func(q *entsql.Builder) {
+		q.WriteString("SELECT t." + strings.Join(l.columns, ", t.") + ", " + l.SQL("{now}") + ", " + l.resultColumns("t") + ", " + l.hasChildren("t.id") +
+			", t.wanted, t.last FROM (SELECT * FROM (")
+		walks := l.walks()
+		walks[0](q)
+		for _, w := range walks[1:] {
+			q.WriteString(") u UNION ALL SELECT * FROM (")
+			w(q)
+		}
+		q.WriteString(") u) t ORDER BY t.id DESC LIMIT " + strconv.Itoa(l.limit))
+	})
+	p.SetDialect(string(l.Dialect()))
+	return p.Query()
+}
+
+// walks returns the queries whose tasks are the list.
+func (l *list) walks() []walk {
+	keys, others := keysOf(l.f), l.others()
+	switch {
+	case len(l.f.IDs) > 0:
+		return []walk{l.few(queuedtask.IDIn(l.f.IDs...), append(conditions(keys), others...))}
+	case onlyDead(l.f):
+		return []walk{l.dead}
+	case l.only(lifecycle.Status.InFlight) && (len(keys) == 0 || keys[0].column == queuedtask.FieldOwnerID):
+		return []walk{l.inFlight(append(conditions(keys), others...))}
+	case len(keys) == 0:
+		return []walk{l.newest(others)}
+	case keys[0].column == queuedtask.FieldOwnerID && l.Dialect() != dialect.SQLite:
+		// One statement reads both halves, so that no task can go from one to the other in between.
+		walks := []walk{l.keyed(keys[0], resting, others)}
+		if len(l.f.Statuses) == 0 || slices.ContainsFunc(l.f.Statuses, lifecycle.Status.InFlight) {
+			walks = append(walks, l.inFlight(append(conditions(keys), others...)))
+		}
+		return walks
+	default:
+		return []walk{l.keyed(keys[0], "", append(conditions(keys[1:]), others...))}
+	}
+}
+
+// only reports whether the filter selects nothing but statuses of which this is true.
+func (l *list) only(is func(lifecycle.Status) bool) bool {
+	return len(l.f.Statuses) > 0 && !slices.ContainsFunc(l.f.Statuses, func(s lifecycle.Status) bool { return !is(s) })
+}
+
+// others are the conditions of a filter on columns without an index of their own.
+func (l *list) others() []predicate.QueuedTask {
+	var where []predicate.QueuedTask
+	if len(l.f.Kinds) > 0 {
+		where = append(where, queuedtask.ExecutionComponentNameIn(l.f.Kinds...))
+	}
+	if len(l.f.Statuses) > 0 {
+		where = append(where, queuedtask.WorkflowStatusIn(l.f.Statuses...))
+	}
+	return append(where, l.rare()...)
+}
+
+// rare are those conditions of others that a list of dead letters checks too.
+func (l *list) rare() []predicate.QueuedTask {
+	var where []predicate.QueuedTask
+	if l.f.Queue != "" {
+		where = append(where, queuedtask.Queue(l.f.Queue))
+	}
+	if l.f.Roots {
+		where = append(where, queuedtask.ParentIDIsNil())
+	}
+	if l.f.Previews {
+		where = append(where, l.isPreview())
+	}
+	if l.f.Code != "" {
+		where = append(where, l.hasCode(l.f.Code))
+	}
+	if l.f.EndedFor > 0 {
+		where = append(where, l.endedFor(Millis(l.f.EndedFor)))
+	}
+	return where
+}
+
+// table returns a query of a table of tasks, q.
+func (l *list) table() *entsql.Selector {
+	s := entsql.Dialect(string(l.Dialect())).Select().From(entsql.Table(queuedtask.Table).Schema(l.Schema()).As("q"))
+	return s.Select(s.Columns(l.columns...)...)
+}
+
+// newest reads by the primary key.
+func (l *list) newest(others []predicate.QueuedTask) walk {
+	return func(q *entsql.Builder) {
+		t := l.table()
+		if l.f.Before != uuid.Nil {
+			queuedtask.IDLT(l.f.Before)(t)
+		}
+		l.search(q, t.OrderBy(entsql.Desc(t.C(queuedtask.FieldID))), store.ListRead, others)
+	}
+}
+
+// keyed reads by the index of a key, whose condition is partial if it is not about the key itself.
+func (l *list) keyed(k key, partial string, others []predicate.QueuedTask) walk {
+	return func(q *entsql.Builder) {
+		t := l.table()
+		if partial != "" {
+			t.Where(entsql.ExprP(partial))
+		}
+		l.Base.keyed(t, k.expression(t), func(q *entsql.Builder) {
+			if l.Dialect() == dialect.SQLite {
+				q.Arg(k.value)
+			} else {
+				q.WriteString("(SELECT ").Arg(k.value).WriteString("::" + k.sqlType() + ")")
+			}
+		}, l.f.Before)
+		l.search(q, t.OrderBy(entsql.Desc(t.C(queuedtask.FieldID))), store.ListRead, others)
+	}
+}
+
+// dead reads, of each kind and status of dead letters, the newest.
+func (l *list) dead(q *entsql.Builder) {
+	columns := "d.*"
+	if l.Dialect() == dialect.SQLite {
+		columns = "d." + strings.Join(l.columns, ", d.") + ", e.value ->> 1 AS wanted, e.value ->> 2 AS last"
+	}
+	q.WriteString("SELECT " + columns + " FROM ")
+	l.fromDead(q, l.f, l.columns, func(q *entsql.Builder, t *entsql.Selector) { l.search(q, t, store.DeadSearch, l.rare()) })
+}
+
+// inFlight reads those tasks that a worker has claimed, which are few.
+func (l *list) inFlight(conditions []predicate.QueuedTask) walk {
+	return l.few(func(t *entsql.Selector) { t.Where(entsql.ExprP(inFlight)) }, conditions)
+}
+
+// few reads all that meet a condition, which are not many, and checks others. Without CASE and OFFSET, PostgreSQL might
+// read the index of another condition, or one in the order of the list.
+func (l *list) few(first predicate.QueuedTask, others []predicate.QueuedTask) walk {
+	return func(q *entsql.Builder) {
+		t := l.table()
+		first(t)
+		if l.f.Before != uuid.Nil {
+			queuedtask.IDLT(l.f.Before)(t)
+		}
+		if len(others) > 0 {
+			t.Where(entsql.P(func(q *entsql.Builder) { isTrue(q, t.Table(), others) }))
+		}
+		q.WriteString("SELECT f.*, true AS wanted, false AS last FROM (").Join(t)
+		if l.Dialect() == dialect.SQLite {
+			q.WriteString(" LIMIT -1")
+		}
+		q.WriteString(" OFFSET 0) f")
+	}
+}
+
+// search reads tasks in the order of t until a page is full of those that meet conditions, but no more than most. Without a condition
+// it reads the page. The number is taken in the order in which the rows come, which neither database changes without a reason to
+// sort them.
+func (l *list) search(q *entsql.Builder, t *entsql.Selector, most int, others []predicate.QueuedTask) {
+	if len(others) == 0 {
+		firstOf(q, t, l.limit)
+		return
+	}
+	q.WriteString("SELECT * FROM (SELECT r.*, ")
+	isTrue(q, entsql.Table(queuedtask.Table).As("r"), others)
+	q.WriteString(" AS wanted, row_number() OVER () = " + strconv.Itoa(most) + " AS last FROM (").
+		Join(t.Limit(most)).WriteString(") r) s WHERE wanted OR last LIMIT " + strconv.Itoa(l.limit))
+}
+
+// isTrue writes an expression for whether all conditions on a table are true, which no planner looks into.
+func isTrue(q *entsql.Builder, table *entsql.SelectTable, conditions []predicate.QueuedTask) {
+	s := entsql.Dialect(q.Dialect()).Select().From(table)
+	queuedtask.And(conditions...)(s)
+	q.WriteString("CASE WHEN ").Join(s.P()).WriteString(" THEN true ELSE false END")
+}
+
+// firstOf reads the first n tasks of t.
+func firstOf(q *entsql.Builder, t *entsql.Selector, n int) {
+	q.WriteString("SELECT p.*, true AS wanted, false AS last FROM (").Join(t.Limit(n)).WriteString(") p")
+}
+
+// key is a column that has an index with the id.
+type key struct {
+	column string
+	value  any
+	is     predicate.QueuedTask
+}
+
+// keysOf are the keys that a filter gives. The first is read by.
+func keysOf(f store.Filter) (keys []key) {
+	for _, k := range []struct {
+		given bool
+		key
+	}{
+		{f.UniqueKey != "", key{queuedtask.FieldUniqueKey, f.UniqueKey, queuedtask.UniqueKey(f.UniqueKey)}},
+		{f.Reference != "", key{queuedtask.FieldReference, f.Reference, queuedtask.Reference(f.Reference)}},
+		{f.Parent != uuid.Nil, key{queuedtask.FieldParentID, f.Parent, queuedtask.ParentID(f.Parent)}},
+		{f.Follows != uuid.Nil, key{queuedtask.FieldFollowsID, f.Follows, queuedtask.FollowsID(f.Follows)}},
+		{f.Owner != uuid.Nil, key{queuedtask.FieldOwnerID, f.Owner, queuedtask.OwnerID(f.Owner)}},
+	} {
+		if k.given {
+			keys = append(keys, k.key)
+		}
+	}
+	return keys
+}
+
+// conditions are those of keys whose index is not read.
+func conditions(keys []key) (where []predicate.QueuedTask) {
+	for _, k := range keys {
+		where = append(where, k.is)
+	}
+	return where
+}
+
+// expression is the SQL of a key as its index has it.
+func (k key) expression(t *entsql.Selector) string {
+	if k.sqlType() == "text" {
+		return t.C(k.column) + AsExpression
+	}
+	return t.C(k.column)
+}
+
+func (k key) sqlType() string {
+	if _, text := k.value.(string); text {
+		return "text"
+	}
+	return "uuid"
+}
