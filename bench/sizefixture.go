@@ -67,7 +67,7 @@ type part struct {
 func (s *sized) fill(ctx context.Context, n sizes, progress io.Writer) error {
 	now := time.Now()
 	ended, day := part{n: n.ended, from: now.Add(-sizeSpan), to: now.Add(-24 * time.Hour)}, now.Add(-24*time.Hour)
-	per := max(n.items/1000, 1) // tasks with items: each has up to 1,000
+	per := min(max(n.items/1000, 1), n.ended/2) // tasks with items, among all others: each has up to 1,000
 	parts := []part{
 		{what: "ended tasks", text: sizeTasks, n: n.ended, from: ended.from, to: ended.to, salt: "700"},
 		{what: "waiting of kinds that no worker has", text: sizeWaiting, first: n.ended, n: n.foreign, from: day, to: now.Add(-3 * time.Hour), salt: "700", words: []string{"{kind}", "'foreign' || (i % 3)"}},
@@ -75,7 +75,7 @@ func (s *sized) fill(ctx context.Context, n sizes, progress io.Writer) error {
 		{what: "running", text: sizeRunning, first: n.ended + n.foreign + n.waiting, n: n.running, from: now.Add(-2 * time.Hour), to: now.Add(-time.Hour), salt: "700"},
 		{what: "processes", text: sizeProcess},
 		{what: "events", text: sizeEvents, n: n.events, from: now.Add(-eventsSpan), to: now, salt: "701", words: []string{"{ofTask}", s.id(fmt.Sprintf("(1 + i / 2 %% %d)", n.ended), ended, "700")}},
-		{what: "items", text: sizeItems, n: n.items, from: ended.from, to: ended.to, salt: "702", words: []string{"{ofTask}", s.id(fmt.Sprintf("(1 + i %% %d)", min(per, n.ended)), ended, "700")}},
+		{what: "items", text: sizeItems, n: n.items, from: ended.from, to: ended.to, salt: "702", words: []string{"{ofTask}", s.id(fmt.Sprintf("(4 + i %% %d * %d)", per, n.ended/per-1), ended, "700")}},
 	}
 	off, on, err := s.withoutIndexes(ctx)
 	if err != nil {

@@ -79,11 +79,11 @@ func (r *reader) list(pages int, f taskkit.Filter) func(context.Context) error {
 	return func(ctx context.Context) error {
 		f := f
 		for range pages {
-			found, err := r.client.Tasks(ctx, f)
-			if err != nil || len(found) == 0 {
+			_, next, err := r.client.Tasks(ctx, f)
+			if err != nil || next == (taskkit.ID{}) {
 				return err
 			}
-			f.Before = found[len(found)-1].ID
+			f.Before = next
 		}
 		return nil
 	}

@@ -47,11 +47,14 @@ func StartPostgres(ctx context.Context, settings ...string) (*Server, error) {
 
 // Standby starts a standby of a server that [StartPostgres] has started: a copy of it, which replays what it writes
 // and answers queries. The lines of configuration are appended to the server's. Stop it
-// before the server.
+// before the server. The error is a *[NotInstalledError] where the server's programs have no pg_basebackup.
 func (s *Server) Standby(ctx context.Context, settings ...string) (*Server, error) {
 	c, err := pgx.ParseConfig(s.DSN)
 	if err != nil {
 		return nil, fmt.Errorf("read the DSN of the primary: %w", err)
+	}
+	if copier := (program{name: "pg_basebackup"}); copier.in([]string{s.bin}) == "" {
+		return nil, &NotInstalledError{Program: copier.name, LookedIn: []string{s.bin}, Packages: postgres.packages, Err: os.ErrNotExist}
 	}
 	return startPostgres(ctx, strconv.Itoa(int(c.Port)), settings)
 }
