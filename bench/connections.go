@@ -25,11 +25,11 @@ const (
 // time passes until a worker has no more connections than it needs.
 const idleTime = 6 * time.Second
 
-// settle is after how long connections that are not needed are closed, and idle backends have reported their statistics.
-const settle = idleTime + 11*time.Second
+// quietAfter is after how long connections that are not needed are closed, and idle backends have reported their statistics.
+const quietAfter = idleTime + 11*time.Second
 
-// fleet is some workers, each with a pool of its own, as in processes of their own.
-type fleet struct {
+// workload is some workers, each with a pool of its own, as in processes of their own.
+type workload struct {
 	workers, slots int
 	// working: each slot executes one batch of a second after the other, which holds its connection all the time.
 	working bool
@@ -43,7 +43,7 @@ func connections(h *host, o options) ([]contest, error) {
 	window := max(time.Duration(float64(30*time.Second)*o.scale), time.Second)
 	metrics := []metric{{name: connectionsMetric, less: true}, {name: transactionsMetric, less: true, info: true}, {name: statementsMetric, less: true, info: true}}
 	var all []contest
-	for _, size := range []fleet{{1, 1, false}, {1, 12, false}, {1, 200, false}, {12, 1, false}, {200, 1, false}} {
+	for _, size := range []workload{{1, 1, false}, {1, 12, false}, {1, 200, false}, {12, 1, false}, {200, 1, false}} {
 		c := contest{
 			title:   fmt.Sprintf("%d workers of %d slots for %v, PostgreSQL; all of them together", size.workers, size.slots, window),
 			metrics: metrics, rounds: 1,
@@ -61,7 +61,7 @@ func connections(h *host, o options) ([]contest, error) {
 }
 
 // measure starts the workers, lets each task of a first one for each slot end, and measures a window after that.
-func (f fleet) measure(ctx context.Context, h *host, window time.Duration) (got sample, err error) {
+func (w workload) measure(ctx context.Context, h *host, window time.Duration) (got sample, err error) {
 	opened, err := openTaskkit(ctx, h, setup{insert: true})
 	if err != nil {
 		return nil, err
@@ -71,10 +71,10 @@ func (f fleet) measure(ctx context.Context, h *host, window time.Duration) (got 
 	k.insert = "INSERT INTO touched (stamp) SELECT $1 FROM pg_sleep(1)"
 	statements := new(statementCounter)
 	var ran atomic.Int64
-	stops := make([]func() error, f.workers)
+	stops := make([]func() error, w.workers)
 	defer func() {
 		var ending sync.WaitGroup
-		errs := make([]error, f.workers)
+		errs := make([]error, w.workers)
 		for i, stop := range stops {
 			if stop != nil {
 				ending.Go(func() { errs[i] = stop() })
@@ -84,13 +84,13 @@ func (f fleet) measure(ctx context.Context, h *host, window time.Duration) (got 
 		err = errors.Join(err, errors.Join(errs...))
 	}()
 	for i := range stops {
-		if stops[i], err = f.start(ctx, k, statements, func(int64) { ran.Add(1) }); err != nil {
+		if stops[i], err = w.start(ctx, k, statements, func(int64) { ran.Add(1) }); err != nil {
 			return nil, err
 		}
 	}
-	tasks, first := f.workers*f.slots, f.workers*f.slots
-	if f.working {
-		tasks *= int((window + settle + 15*time.Second) / time.Second)
+	tasks, first := w.workers*w.slots, w.workers*w.slots
+	if w.working {
+		tasks *= int((window + quietAfter + 15*time.Second) / time.Second)
 	}
 	if err := k.fill(ctx, tasks); err != nil {
 		return nil, err
@@ -100,14 +100,14 @@ func (f fleet) measure(ctx context.Context, h *host, window time.Duration) (got 
 			return nil, err
 		}
 	}
-	if err := pause(ctx, settle); err != nil {
+	if err := pause(ctx, quietAfter); err != nil {
 		return nil, err
 	}
-	return f.window(ctx, h, k, statements, window)
+	return w.window(ctx, h, k, statements, window)
 }
 
 // start starts a worker with a pool as the documentation advises.
-func (f fleet) start(ctx context.Context, k *kit, statements *statementCounter, ran func(int64)) (stop func() error, err error) {
+func (w workload) start(ctx context.Context, k *kit, statements *statementCounter, ran func(int64)) (stop func() error, err error) {
 	c, err := pgx.ParseConfig(k.dsn)
 	if err != nil {
 		return nil, fmt.Errorf("read the benchmark's DSN: %w", err)
@@ -115,9 +115,9 @@ func (f fleet) start(ctx context.Context, k *kit, statements *statementCounter, 
 	c.Tracer, c.RuntimeParams["application_name"] = statements, "worker"
 	own := *k
 	own.db = stdlib.OpenDB(*c)
-	own.db.SetMaxIdleConns(f.slots + 3)
+	own.db.SetMaxIdleConns(w.slots + 3)
 	own.db.SetConnMaxIdleTime(idleTime)
-	end, err := own.serve(ctx, taskkit.Config{Logger: quiet(), Slots: f.slots, Drain: 2 * time.Second}, ran)
+	end, err := own.serve(ctx, taskkit.Config{Logger: quiet(), Slots: w.slots, Drain: 2 * time.Second}, ran)
 	if err != nil {
 		return nil, errors.Join(err, own.db.Close())
 	}
@@ -125,7 +125,7 @@ func (f fleet) start(ctx context.Context, k *kit, statements *statementCounter, 
 }
 
 // window counts for a while: connections at their most, and the rest for a minute.
-func (f fleet) window(ctx context.Context, h *host, k *kit, statements *statementCounter, window time.Duration) (sample, error) {
+func (w workload) window(ctx context.Context, h *host, k *kit, statements *statementCounter, window time.Duration) (sample, error) {
 	server, err := sql.Open("pgx", h.postgres.DSN)
 	if err != nil {
 		return nil, fmt.Errorf("open the server's statistics: %w", err)
