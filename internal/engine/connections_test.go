@@ -22,22 +22,22 @@ func TestConnections(t *testing.T) {
 			c.take(ctx)
 			return time.Since(began)
 		}
-		now := func(what string, ctx context.Context, want time.Duration) {
+		now := func(ctx context.Context, what string, want time.Duration) {
 			t.Helper()
 			if d := took(ctx); d != want {
 				t.Errorf("%s: waited for %v, want %v", what, d, want)
 			}
 		}
-		now("the first call", t.Context(), 0)
-		now("a second one without a session", t.Context(), time.Second)
+		now(t.Context(), "the first call", 0)
+		now(t.Context(), "a second one without a session", time.Second)
 		c.give()
 		c.give()
-		now("the first call", t.Context(), 0)
+		now(t.Context(), "the first call", 0)
 		c.sessions(1)
-		now("a second one beside a session", t.Context(), 0)
+		now(t.Context(), "a second one beside a session", 0)
 		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		now("a third one, with an end", short, time.Millisecond)
+		now(short, "a third one, with an end", time.Millisecond)
 		c.give()
 		turns := make(chan int, 2)
 		for i := range 2 {
