@@ -3,6 +3,7 @@ package migrate_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"io/fs"
 	"strings"
 	"testing"
@@ -74,7 +75,7 @@ func validity(t *testing.T, db *testdb.DB, index string) string {
 		query = "SELECT 'valid' FROM sqlite_master WHERE name = '" + index + "'"
 	}
 	found := "absent"
-	if err := db.QueryRowContext(t.Context(), query).Scan(&found); err != nil && err != sql.ErrNoRows { //nolint:errorlint // it is never wrapped
+	if err := db.QueryRowContext(t.Context(), query).Scan(&found); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		t.Fatal(err)
 	}
 	return found
