@@ -66,8 +66,7 @@ func TestConnections(t *testing.T) {
 func TestEveryCallSharesConnections(t *testing.T) {
 	t.Parallel()
 	runtime := reflect.TypeFor[store.Runtime]()
-	for i := range runtime.NumMethod() {
-		m := runtime.Method(i)
+	for m := range runtime.Methods() {
 		if slices.Contains([]string{"Dialect", "Schema", "Release", "Watch"}, m.Name) {
 			continue
 		}

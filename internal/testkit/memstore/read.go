@@ -79,8 +79,8 @@ func (s *Store) Tasks(ctx context.Context, f store.Filter) (ts []store.Task, nex
 		return nil, uuid.Nil, err
 	}
 	defer s.mu.Unlock()
-	for i := len(s.order) - 1; i >= 0; i-- {
-		r := s.tasks[s.order[i]]
+	for _, id := range slices.Backward(s.order) {
+		r := s.tasks[id]
 		if selects(f, &r.Task) && s.failedSo(r, f) && (!f.Previews || s.isPreview(r.ID)) {
 			t := s.read(r)
 			t.Spec, t.State, t.Found, t.Preview = nil, nil, nil, f.Previews
