@@ -1046,8 +1046,6 @@ export interface components {
         };
         Queue: {
             due: number;
-            moreDue?: boolean;
-            moreWaiting?: boolean;
             name: string;
             /** Format: date-time */
             oldestDueAt?: string;

@@ -41,14 +41,16 @@ func (b *Base) UnknownKinds(ctx context.Context) (found []store.UnknownKind, err
 // queue, and then tasks of those that are unknown.
 func (b *Base) FindUnknownKinds(ctx context.Context) (found []store.UnknownKind, err error) {
 	served := "SELECT DISTINCT u.value AS queue FROM taskkit_task_process p, json_each(p.queues) u"
-	now := "{now}"
+	now, index := "{now}", " INDEXED BY taskkit_claim"
 	if b.dialect == dialect.Postgres {
 		served = "SELECT DISTINCT u.queue FROM {s}taskkit_task_process p CROSS JOIN LATERAL pg_catalog.jsonb_array_elements_text(p.queues::jsonb) u(queue)"
-		now = "statement_timestamp()"
+		now, index = "statement_timestamp()", ""
 	}
 	served += " WHERE p.ended_date IS NULL AND NOT p.safe_mode"
 	first := func(column, and string) string {
-		return b.leastWaiting("t."+column, "t.queue = w.queue AND "+and)
+		return "(SELECT t." + column + " FROM {s}taskkit_queued_task t" + index + `
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue AND ` + and + `
+    ORDER BY t.` + column + " LIMIT 1)"
 	}
 	const kind, revision, ofKind = "execution_component_name", "codec_revision", "t.execution_component_name = w.execution_component_name"
 	unknown := "SELECT q.queue, q.execution_component_name, q.codec_revision FROM revisions q WHERE q.codec_revision IS NOT NULL AND NOT " + b.knownBy("")
