@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 
-	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/engine"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/dbstore"
@@ -26,11 +25,9 @@ type Worker struct{ engine *engine.Worker }
 // joined: *[UsageError] and *[OptionError]. If there
 // are none it may return a *[ConnectError], a *[SchemaError] or a *[RefusedError].
 //
-// The pool is shared with the application. On PostgreSQL a worker uses two connections, of which one listens for
-// notifications, and one more for each slot that works; for as long as a statement takes longer than a hundredth of
-// Config.CallTimeout, calls that would wait for it use more. On SQLite it uses one for each slot and three more, of
-// which one is reserved for writing until Run returns. Which of them stay open when they are not used is up to the
-// pool: see docs/operations.md.
+// The pool is shared with the application. A worker uses one connection for each slot and
+// three more. On PostgreSQL one of the three listens for notifications. On SQLite one is
+// reserved for writing until Run returns.
 func NewWorker(ctx context.Context, db *sql.DB, r *Registry, c Config) (*Worker, error) {
 	if err := checkHandle("db", db); err != nil {
 		return nil, err
@@ -56,9 +53,6 @@ func NewWorker(ctx context.Context, db *sql.DB, r *Registry, c Config) (*Worker,
 	if err := probed(ctx, s); err != nil {
 		return nil, err
 	}
-	if s.Dialect() == dialect.Postgres { // which has a process for each
-		ec.Patience = ec.Call / patient
-	}
 	names := make(map[string]string, len(r.kinds))
 	for stored, k := range r.kinds {
 		names[stored] = k.Name
@@ -66,9 +60,6 @@ func NewWorker(ctx context.Context, db *sql.DB, r *Registry, c Config) (*Worker,
 	ec.Retention, ec.Idle = c.retention(names)
 	return &Worker{engine.New(s, r.kinds, ec)}, nil
 }
-
-// patient is how many times longer a call may take than it waits for one of the worker's connections.
-const patient = 100
 
 // probed returns why a worker cannot use the database, or nil.
 func probed(ctx context.Context, s store.Runtime) error {

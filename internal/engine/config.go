@@ -31,10 +31,6 @@ type Config struct {
 	PollListening time.Duration // with a listener
 
 	Log *slog.Logger
-	// Patience is how long a call waits for a connection of the worker before it takes one more, see connections.
-	// 0: calls do not share connections.
-	Patience time.Duration
-
 	// Observe is called with each event, on the goroutine that it happens on. Nil:
 	// events are only logged.
 	Observe func(ctx context.Context, e taskevent.Event)

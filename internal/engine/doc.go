@@ -29,8 +29,6 @@
 //   - An executor that ignores its context is abandoned: its transaction is
 //     closed and rolled back, its slot is freed, its task continues elsewhere.
 //   - Everything that waits has a timeout or ends with the registration.
-//   - On PostgreSQL all calls share a few connections, see connections.go. No
-//     call waits long for another one to end.
 //
 // # Order of a shutdown
 //

@@ -28,7 +28,6 @@ type pool struct {
 	wakeups *wakeups
 	outage  *outage
 	deps    *session.Deps
-	shared  *connections // nil: none are shared
 
 	// ctx is the context of all sessions, set by start.
 	ctx        context.Context //nolint:containedctx // it is the life of the sessions, and no call's
@@ -53,9 +52,9 @@ type pool struct {
 	buffered map[uuid.UUID]uuid.UUID // tasks that wait for a slot, and their owners
 }
 
-func newPool(s store.Runtime, kinds map[string]*session.Kind, c Config, claim store.Claim, w *wakeups, o *outage, shared *connections, d *session.Deps) *pool {
+func newPool(s store.Runtime, kinds map[string]*session.Kind, c Config, claim store.Claim, w *wakeups, o *outage, d *session.Deps) *pool {
 	p := &pool{
-		kinds: kinds, config: c, claim: claim, store: s, wakeups: w, outage: o, shared: shared,
+		kinds: kinds, config: c, claim: claim, store: s, wakeups: w, outage: o,
 		buffer:   make(chan store.ClaimedTask, prefetchMax+2*c.Slots),
 		ready:    make(chan *session.Session),
 		draining: make(chan struct{}), quarantine: make(chan struct{}, 1),
@@ -95,7 +94,6 @@ func (p *pool) slot() {
 		began, ended := time.Now(), true
 		p.taken.Store(began.UnixNano())
 		p.busy.Add(1)
-		p.shared.sessions(1)
 		if readyFirst = false; s != nil {
 			s.Restart() // the wait uses up nothing of the quantum
 			s.Execute()
@@ -107,7 +105,6 @@ func (p *pool) slot() {
 		if ended {
 			p.average.record(s.SlotTime() + time.Since(began))
 		}
-		p.shared.sessions(-1)
 		p.busy.Add(-1)
 		p.wakeups.slotFreed()
 	}
@@ -179,10 +176,8 @@ func (p *pool) endBesideSlots(t store.ClaimedTask) bool {
 		return false
 	}
 	p.endings.Add(1)
-	p.shared.sessions(1)
 	p.sessions.Go(func() {
 		defer func() {
-			p.shared.sessions(-1)
 			p.endings.Add(-1)
 			p.wakeups.taskWaiting()
 		}()

@@ -52,7 +52,7 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 	waiting := maintain.NewWakeQueue(taskevent.CallWakeWaiting, w.store.WakeWaiting, c.Call, wakeups.taskWaiting, events)
 	permits := session.NewPermitQueue(w.store, c.Call)
 	w.outage.register(events, wakeups.taskWaiting)
-	pool := newPool(w.store, w.kinds, c, claim, wakeups, w.outage, w.connections, &session.Deps{
+	pool := newPool(w.store, w.kinds, c, claim, wakeups, w.outage, &session.Deps{
 		Store: w.store, Config: c.Config, Process: p.ID, Writer: flusher, Deadline: deadline, Events: events,
 		Parents: parents, Waiting: waiting, Permits: permits, Throttle: session.NewThrottle(w.store, w.kinds, c.Config, events),
 	})

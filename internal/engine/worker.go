@@ -22,18 +22,11 @@ type Worker struct {
 	kinds  map[string]*session.Kind
 	config Config
 	outage *outage
-	// connections is nil if calls do not share them.
-	connections *connections
 }
 
 // New makes a worker. It starts nothing.
 func New(s store.Runtime, kinds map[string]*session.Kind, c Config) *Worker {
-	var shared *connections
-	if c.Patience > 0 {
-		shared = newConnections(c.Patience)
-		s = &sharing{s, shared}
-	}
-	return &Worker{store: s, kinds: kinds, config: c, outage: newOutage(s, c.Call), connections: shared}
+	return &Worker{store: s, kinds: kinds, config: c, outage: newOutage(s, c.Call)}
 }
 
 // errIdentityLost ends a registration whose process ID may not be used any more.

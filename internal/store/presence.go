@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -38,9 +37,6 @@ type Watcher struct {
 	// Joined is called when another process may have got presence. Calls may be
 	// missing or superfluous.
 	Joined func()
-	// Call waits for a connection of the worker, for a statement that is not on the connection of the watcher itself, and
-	// returns what ends its use. Nil: there is nothing to wait for.
-	Call func(ctx context.Context) (end func())
 }
 
 // PresenceReading is what [Workers.ReadPresence] has found.

@@ -46,7 +46,7 @@ func (s *Store) Watch(ctx context.Context, process string, w store.Watcher) erro
 	if _, err := l.ExecContext(connecting, `LISTEN "`+channel+`"`); err != nil {
 		return fmt.Errorf("listen on %s: %w", channel, err)
 	}
-	if err := s.probePool(connecting, l, channel, w); err != nil {
+	if err := s.probe(connecting, s.db, l, channel, w); err != nil {
 		return err
 	}
 	connected()
@@ -83,14 +83,6 @@ func (s *Store) Watch(ctx context.Context, process string, w store.Watcher) erro
 			return fmt.Errorf("wait for a notification: %w", err)
 		}
 	}
-}
-
-// probePool proves that notifications arrive that are sent on a connection of the pool.
-func (s *Store) probePool(ctx context.Context, l *listener, channel string, w store.Watcher) error {
-	if w.Call != nil {
-		defer w.Call(ctx)()
-	}
-	return s.probe(ctx, s.db, l, channel, w)
 }
 
 // probe proves that notifications arrive that are sent on a connection. Others that come
