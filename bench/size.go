@@ -23,7 +23,7 @@ import (
 // sizeCommand is the subcommand that fills tables and measures what reads them.
 const sizeCommand = "size"
 
-// sizeSettings are those of its own server: what is counted are buffers, which do not depend on a disk, and the fixture is made
+// sizeSettings are the settings of its own server: what is counted are buffers, which do not depend on a disk, and the fixture is made
 // without log. Statements are counted by pg_stat_statements.
 const sizeSettings = "fsync = off\nfull_page_writes = off\nwal_level = minimal\nmax_wal_senders = 0\nautovacuum = off\njit = off\n" +
 	"shared_buffers = 512MB\nmaintenance_work_mem = 512MB\nmax_parallel_maintenance_workers = 2\n" +

@@ -57,7 +57,7 @@ func (s *sized) open(ctx context.Context, mode string, n sizes) (r *reader, stop
 	return r, stop, nil
 }
 
-// schema is that of the tables.
+// schema is the schema of the tables.
 func (s *sized) schema() string {
 	if s.postgres {
 		return taskkit.DefaultSchema

@@ -106,7 +106,7 @@ type QueuedTask struct {
 	Reference *string `json:"reference,omitempty"`
 	// submitted for later; coalesced only with others of those (CER-13)
 	Delayed bool `json:"delayed,omitempty"`
-	// of the spec, among those of the reference; null: it has none
+	// of the spec: a later one of the reference is greater; null: it has none
 	ReferenceVersion *int64 `json:"reference_version,omitempty"`
 	// UniqueKey holds the value of the "unique_key" field.
 	UniqueKey *string `json:"unique_key,omitempty"`

@@ -138,7 +138,7 @@ type Filter struct {
 
 // Tasks returns a page of tasks, newest first. The next page begins before next: set Filter.Before to it. The zero ID: there is none.
 //
-// IDs, UniqueKey, Reference, Parent, Follows, Owner, the statuses of running tasks and those of dead letters each have an index, which
+// IDs, UniqueKey, Reference, Parent, Follows, Owner, the statuses of running tasks and the statuses of dead letters each have an index, which
 // is read newest first. What else the filter says is checked task by task, at most 10,000 of them, and of dead letters 1,000 of a kind and status:
 // a page that has a next may have fewer tasks than its limit, even none.
 //

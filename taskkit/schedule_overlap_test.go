@@ -123,7 +123,7 @@ func TestScheduleOverlap(t *testing.T) {
 	})
 }
 
-// The options of a schedule are those of its tasks, and a unique key that another task has skips a fire.
+// The tasks of a schedule have its options, and a unique key that another task has skips a fire.
 func TestScheduleOptions(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {

@@ -145,7 +145,7 @@ func askedFields() []ent.Field {
 		field.Text("reference").Optional().Nillable().Immutable(),
 		field.Bool("delayed").Default(false).Immutable().Annotations(no()).
 			Comment("submitted for later; coalesced only with others of those (CER-13)"),
-		field.Int64("reference_version").Optional().Nillable().Comment("of the spec, among those of the reference; null: it has none"),
+		field.Int64("reference_version").Optional().Nillable().Comment("of the spec: a later one of the reference is greater; null: it has none"),
 		field.Text("unique_key").Optional().Nillable().Immutable(),
 		field.Text("idempotency_key").Optional().Nillable().Immutable(),
 		field.UUID("parent_id", uuid.UUID{}).Optional().Nillable().Immutable().Comment("the task of which it is a child"),
@@ -180,7 +180,7 @@ func (QueuedTask) Indexes() []ent.Index {
 		index.Fields("queue", "execution_component_name", "codec_revision", "stalled", "priority", "not_before", "id").
 			StorageKey("taskkit_claim").
 			Annotations(entsql.IndexWhere("workflow_status = 'QUEUED' AND control <> 'PAUSE'")),
-		// Not by their process: who asks reads all of them, and a time is shorter.
+		// Not by their process: a reader reads all of them, and a time is shorter.
 		index.Fields("created_date").
 			StorageKey("taskkit_in_flight").
 			Annotations(entsql.IndexWhere("workflow_status IN ('SCHEDULING', 'EXECUTING')")),

@@ -85,7 +85,7 @@ type session struct {
 	before  [len(settings)]string // what the settings were
 }
 
-// settings are those of the session: names of functions and operators are pg_catalog's, and no timeout of the role ends a
+// settings hold for the session: names of functions and operators are pg_catalog's, and no timeout of the role ends a
 // statement. CREATE and DROP INDEX CONCURRENTLY wait as long as transactions last that are older, but nobody who reads or writes waits
 // behind them, and to end them would leave an index to be made again.
 var settings = [...][2]string{{"search_path", "pg_catalog"}, {"lock_timeout", "0"}, {"statement_timeout", "0"}}
@@ -182,7 +182,7 @@ func discard(conn *sql.Conn) {
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 }
 
-// direct returns errPooler if a pooler is between the connection and the server: it tells its clients another process. With
+// direct returns errPooler if a pooler is between the connection and the server: its clients see the id of another process. With
 // another driver than pgx nothing is known.
 func direct(ctx context.Context, conn *sql.Conn) error {
 	var told, answers int64

@@ -72,7 +72,7 @@ func Migrate(ctx context.Context, db *sql.DB, schema string) error {
 	return Apply(ctx, db, schema, migrations.FS)
 }
 
-// Apply is [Migrate] with other files, in directories named as those of [migrations.FS].
+// Apply is [Migrate] with other files, in directories with the same names as in [migrations.FS].
 func Apply(ctx context.Context, db *sql.DB, schema string, files fs.FS) error {
 	d, err := dialect.Detect(ctx, db)
 	if err != nil {

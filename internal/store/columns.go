@@ -176,7 +176,7 @@ func (s *Submitted) Targets(to []any) []any {
 	return to
 }
 
-// mergedDue is the SQL of not_before after a merge: that of the submission if it names a time or has a version, and otherwise
+// mergedDue is the SQL of not_before after a merge: the time of the submission if it names a time or has a version, and otherwise
 // the earlier of the two.
 func mergedDue() string {
 	pg, lite := due("{not_before}::text", "{not_before}")

@@ -31,7 +31,7 @@ var ErrCannotQuery = errors.New("a task with a reference needs a handle that can
 // with the id of the task that has it where the handle can query. A task with a
 // Reference is merged into the waiting task of the same kind and reference, if
 // there is one, and takes its id. If that is another person's or in another queue
-// it is a *[CoalesceError], and nothing is stored. If its version is not newer than that of an earlier one it is a
+// it is a *[CoalesceError], and nothing is stored. If its version is not newer than the version of an earlier one it is a
 // *[SupersededError], and nothing is stored. If that is paused all is stored,
 // and the error is a *[PausedError]. On a *sql.DB all tasks are stored or none; on
 // another handle that is up to the caller's transaction.

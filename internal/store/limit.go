@@ -36,7 +36,7 @@ type PermitAnswer struct {
 	OK bool
 	// Full is a limit without a free permit, if it is not OK.
 	Full Limit
-	// Newest is the newest version of the reference if that of the task is older, which then gets no permit; else 0.
+	// Newest is the newest version of the reference if the task has an older one, which then gets no permit; else 0.
 	Newest int64
 }
 

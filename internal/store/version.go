@@ -15,7 +15,7 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// SupersededError is a submission whose version is not newer than that of an earlier submission of the same reference.
+// SupersededError is a submission whose version is not newer than the version of an earlier submission of the same reference.
 type SupersededError struct {
 	Kind, Reference string
 	Version, Newest int64
@@ -40,7 +40,7 @@ type OldVersions struct {
 	Limit  int
 }
 
-// Versioned is the version of a task among those of its reference.
+// Versioned is the version of a task among the versions of its reference.
 type Versioned struct {
 	Kind, Reference string
 	Version         int64

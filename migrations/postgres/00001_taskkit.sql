@@ -619,7 +619,7 @@ CREATE TRIGGER "taskkit_priority" AFTER UPDATE OF priority ON "{schema}"."taskki
 --
 -- A task's row is rewritten on every transition and checkpoint. Pages keep room
 -- for the next version of each of their rows, since the log then holds only what
--- differs; and so do those of the index of owners, for the version that ends. Vacuum
+-- differs; and so do the pages of the index of owners, for the version that ends. Vacuum
 -- comes by the number of dead rows and not by a share of a table that is mostly
 -- finished tasks.
 ALTER TABLE "{schema}"."taskkit_queued_task" SET (

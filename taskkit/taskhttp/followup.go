@@ -92,7 +92,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, who Caller, f fo
 }
 
 // RetryFailed starts a job over the failed items of one that has ended, and returns it. A repetition returns
-// the same job; so do those of [Client.Continue] and [Client.Apply].
+// the same job; so does one of [Client.Continue] and [Client.Apply].
 func (c *Client) RetryFailed(ctx context.Context, id taskkit.ID, reason string) (*Job, error) {
 	return c.change(ctx, id, OpRetryFailed, reason, true)
 }

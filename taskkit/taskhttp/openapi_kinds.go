@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// startID returns an operation id that no other start has: that of a kind which is started at several
+// startID returns an operation id that no other start has: the id of a kind which is started at several
 // paths has the path, but for the first.
 func startID(taken map[string]bool, st start) string {
 	id := "start_" + st.name

@@ -91,7 +91,7 @@ func (o *Operator) Dead(ctx context.Context, f DeadFilter) (*DeadGroups, error) 
 }
 
 // DeadTasks returns a page of dead letters, those first that were submitted last, and what before is for the next page: the
-// zero ID if there is none. The first page is before the zero ID. Pages and limits are those of [taskkit.Client.Tasks].
+// zero ID if there is none. The first page is before the zero ID. Pages and limits are as in [taskkit.Client.Tasks].
 func (o *Operator) DeadTasks(ctx context.Context, f DeadFilter, before taskkit.ID, limit int) (page []*taskkit.Task, next taskkit.ID, err error) {
 	return o.client.Tasks(ctx, f.page(before, limit))
 }

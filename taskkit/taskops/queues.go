@@ -36,7 +36,7 @@ type QueueInfo struct {
 	ResumedBy     uuid.UUID  `json:"resumed_by,omitzero"`
 	ResumedReason string     `json:"resumed_reason,omitempty"`
 	ResumedDate   *time.Time `json:"resumed_date,omitempty"`
-	// UnknownKinds are those of due tasks that no live worker of the queue knows.
+	// UnknownKinds are the kinds of due tasks that no live worker of the queue knows.
 	UnknownKinds []UnknownKind `json:"unknown_kinds,omitempty"`
 }
 

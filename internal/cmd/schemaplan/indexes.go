@@ -34,7 +34,7 @@ func indexesOf(found map[string]index, migration string) {
 // errNoChange: the released migrations make the indexes of the ent schema.
 var errNoChange = errors.New("the migrations make all indexes of the ent schema, and no others")
 
-// laterIndexes returns a migration that follows others and makes their indexes into those of tables. It changes nothing else: what
+// laterIndexes returns a migration that follows others and makes the indexes of tables out of theirs. It changes nothing else: what
 // else differs is written by hand, in a file before it. On PostgreSQL the tables are read and written meanwhile, see
 // internal/migrate; each statement can be repeated, as it is after an interruption. A changed index needs another
 // name: between the drop of the old one and the end of the new one there would be none.

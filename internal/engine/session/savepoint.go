@@ -44,7 +44,7 @@ func (s *Step) try(ctx context.Context, f func() error) (failed, broken error) {
 }
 
 // call calls f. If f succeeds, it calls keep, which is release or renew. Otherwise what f
-// wrote is undone, and the savepoint stays open. The errors are those of [Step.try].
+// wrote is undone, and the savepoint stays open. The errors are as in [Step.try].
 func (p *savepoint) call(ctx context.Context, f func() error, keep func(context.Context) error) (failed, broken error) {
 	finished := false
 	defer func() {

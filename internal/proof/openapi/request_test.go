@@ -260,7 +260,7 @@ func (g *generator) value(t *rapid.T, ref *openapi3.SchemaRef, depth int) any {
 		if s.Max != nil {
 			to = *s.Max
 		}
-		if s.Not != nil { // the only one is that of a rate, which may be 0
+		if s.Not != nil { // only a rate has one, which may be 0
 			if often(t, 20, "no rate") {
 				return 0
 			}

@@ -11,7 +11,7 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// accessQuery finds what a worker lacks. The rights are those of docs/operations.md. Functions of triggers need no right. $1 is the
+// accessQuery finds what a worker lacks. docs/operations.md lists the rights. Functions of triggers need no right. $1 is the
 // schema.
 const accessQuery = `WITH schema AS MATERIALIZED (
   SELECT n.oid FROM pg_catalog.pg_namespace n WHERE n.nspname = $1::text::name

@@ -48,12 +48,6 @@ func (b *Base) endedFor(milliseconds int64) predicate.QueuedTask {
 	}
 }
 
-// onlyDead reports whether a filter selects nothing but dead letters, and by no column that has another index.
-func onlyDead(f store.Filter) bool {
-	return len(f.Statuses) > 0 && !slices.ContainsFunc(f.Statuses, func(s lifecycle.Status) bool { return !s.Dead() }) &&
-		len(f.IDs) == 0 && f.Owner == uuid.Nil && f.Parent == uuid.Nil && f.Follows == uuid.Nil && f.UniqueKey == "" && f.Reference == ""
-}
-
 // deadKeys writes a query of the keys of the dead letters with the statuses and kinds of a filter. It reads the first entry of
 // each key in the index taskkit_dead.
 func (b *Base) deadKeys(q *entsql.Builder, f store.Filter) {

@@ -34,11 +34,11 @@ type list struct {
 	limit   int
 }
 
-// walk writes a query of tasks. Its columns are those of the list, then wanted, whether the filter selects the task, and last, whether no
+// walk writes a query of tasks. Its columns are the columns of the list, then wanted, whether the filter selects the task, and last, whether no
 // more are read although there may be more.
 type walk func(q *entsql.Builder)
 
-// query is the statement that reads the list. After the columns of a task come those of its result, whether it has children, whether
+// query is the statement that reads the list. After the columns of a task come the columns of its result, whether it has children, whether
 // the filter selects it, and whether it is the last that was read.
 func (l *list) query() (string, []any) {
 	p := entsql.P(func(q *entsql.Builder) {
@@ -62,7 +62,7 @@ func (l *list) walks() []walk {
 	switch {
 	case len(l.f.IDs) > 0:
 		return []walk{l.few(queuedtask.IDIn(l.f.IDs...), append(conditions(keys), others...))}
-	case onlyDead(l.f):
+	case len(keys) == 0 && l.only(lifecycle.Status.Dead):
 		return []walk{l.dead}
 	case l.only(lifecycle.Status.InFlight) && (len(keys) == 0 || keys[0].column == queuedtask.FieldOwnerID):
 		return []walk{l.inFlight(append(conditions(keys), others...))}
@@ -240,7 +240,7 @@ func keysOf(f store.Filter) (keys []key) {
 	return keys
 }
 
-// conditions are those of keys whose index is not read.
+// conditions are the conditions on keys whose index is not read.
 func conditions(keys []key) (where []predicate.QueuedTask) {
 	for _, k := range keys {
 		where = append(where, k.is)
