@@ -16,7 +16,7 @@ func TestOutageOfHeartbeat(t *testing.T) {
 	x := newOutageExecutor(false)
 	lost := make(chan struct{}, 10)
 	c := quick(t, worker)
-	c.Heartbeat, c.DeadAfter = 200*time.Millisecond, 2*time.Second
+	c.Heartbeat, c.DeadAfter = time.Second, 10*time.Second
 	c.Observer = observerFunc(func(e taskevent.Event) {
 		if e, ok := e.(taskevent.WorkerEnded); ok && e.Err != nil {
 			lost <- struct{}{}

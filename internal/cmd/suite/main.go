@@ -95,6 +95,9 @@ func run(ctx context.Context, race bool, patterns, testFlags []string) error {
 		if i == 0 {
 			// The largest package mostly waits, so there is room for one more than there are processors.
 			args = append(append(args, raceFlags()...), fmt.Sprint("-p=", runtime.NumCPU()+1))
+		} else {
+			// With more at once, the servers answer some tests later than their workers' deadlines.
+			args = append(args, fmt.Sprint("-p=", max(1, runtime.NumCPU()/2)))
 		}
 		wg.Go(func() { errs[i] = goCommand(ctx, nil, slices.Concat(args, testFlags, packages)...) })
 	}
