@@ -286,13 +286,14 @@ type Ops interface {
 	// PausedQueues returns the queues that have been paused once, by name.
 	PausedQueues(ctx context.Context) ([]QueuePause, error)
 	// QueueCounts counts the tasks of each queue that has a waiting task or one in flight,
-	// by name. It reads all of those tasks.
-	QueueCounts(ctx context.Context) ([]QueueCounts, error)
+	// by name. It reads all tasks in flight. Of the tasks that wait it reads, for each kind, revision and rank in a queue, as
+	// many as read says.
+	QueueCounts(ctx context.Context, read int) ([]QueueCounts, error)
 	// SettingChanges lists the changes of settings, the newest first.
 	SettingChanges(ctx context.Context, f SettingFilter) ([]SettingChange, error)
 	// Limited lists the keys of limits that are in use or set, in their order, after a key, at most limit.
 	Limited(ctx context.Context, after string, limit int) ([]LimitUse, error)
-	// FindUnknownKinds returns the kinds that are unknown now. It counts some of their due tasks, see [UnknownRead].
+	// FindUnknownKinds returns the kinds that are unknown now. It counts some of their due tasks, see [UnknownCounted].
 	FindUnknownKinds(ctx context.Context) ([]UnknownKind, error)
 	// UnknownKinds returns the kinds that have been recorded as unknown, by queue, kind and revision.
 	UnknownKinds(ctx context.Context) ([]UnknownKind, error)

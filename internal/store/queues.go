@@ -27,12 +27,17 @@ type QueuePause struct {
 	SincePaused   time.Duration
 }
 
+// QueueRead is how many waiting tasks of each kind, revision and rank in a queue [Ops.QueueCounts] reads at most for an operator.
+const QueueRead = 10_000
+
 // QueueCounts is what is in a queue. Tasks that are paused themselves are not counted.
 type QueueCounts struct {
 	Queue   string
 	Waiting int64
 	Due     int64 // of those that wait
-	Running int64 // claimed, whether their session has begun or not
+	// MoreWaiting: at least Waiting tasks wait, since not all were read; MoreDue: at least Due of them are due.
+	MoreWaiting, MoreDue bool
+	Running              int64 // claimed, whether their session has begun or not
 	// Oldest is since when the task has been due that has been due for longest, and Wait how
 	// long ago that is by the database's clock.
 	Oldest *time.Time

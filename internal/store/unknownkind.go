@@ -21,7 +21,9 @@ const (
 	UnknownGap = 24 * time.Hour
 	// UnknownReported is how often an unknown kind is reported again.
 	UnknownReported = 24 * time.Hour
-	// UnknownRead is how many due tasks of an unknown kind are read at most, in each queue and of each rank.
+	// UnknownCounted is how many due tasks of an unknown kind are counted at most, in each queue and of each rank.
+	UnknownCounted = 100
+	// UnknownRead is how many of them are read at most to end those that have waited for too long.
 	UnknownRead = 500
 
 	// UnknownKindDesc is the description of a task that ended because its kind was unknown.

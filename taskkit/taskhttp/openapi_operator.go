@@ -161,7 +161,7 @@ func operatorSchemas() object {
 		"LimitSettings": nothingElse(object{"atMost": atMostSchema}, "atMost"),
 		"UnknownKind":   nothingElse(object{"kind": textSchema, "revision": object{"type": "integer"}, "jobs": countSchema, "since": timeSchema}, "kind", "revision", "jobs", "since"),
 		"Queue": nothingElse(object{
-			"name": nameSchema, "waiting": countSchema, "due": countSchema, "running": countSchema, "workers": countSchema,
+			"name": nameSchema, "waiting": countSchema, "due": countSchema, "moreWaiting": flagSchema, "moreDue": flagSchema, "running": countSchema, "workers": countSchema,
 			"oldestDueAt": timeSchema, "oldestWaitMs": countSchema,
 			"paused": flagSchema, "pausedBy": idSchema, "pausedReason": textSchema, "pausedAt": timeSchema,
 			"resumedBy": idSchema, "resumedReason": textSchema, "resumedAt": timeSchema, "unknownKinds": list("UnknownKind"),

@@ -17,8 +17,11 @@ type Queue struct {
 	Name    string `json:"name"`
 	Waiting int64  `json:"waiting"`
 	Due     int64  `json:"due"` // of those that wait
-	Running int64  `json:"running"`
-	Workers int    `json:"workers"` // live ones that serve it
+	// MoreWaiting: at least Waiting jobs wait, since not all were counted; MoreDue: at least Due jobs are due.
+	MoreWaiting bool  `json:"moreWaiting,omitempty"`
+	MoreDue     bool  `json:"moreDue,omitempty"`
+	Running     int64 `json:"running"`
+	Workers     int   `json:"workers"` // live ones that serve it
 	// OldestDueAt is since when the job has been due that has been due for longest, and
 	// OldestWaitMS how long ago that was. They are missing if no job is due.
 	OldestDueAt  *time.Time `json:"oldestDueAt,omitempty"`
@@ -61,7 +64,7 @@ func (s *Server) listQueues(w http.ResponseWriter, r *http.Request, _ Caller) er
 	list := QueueList{Queues: []*Queue{}}
 	for _, q := range found {
 		out := &Queue{
-			Name: q.Name, Waiting: q.Waiting, Due: q.Due, Running: q.Running, Workers: q.Workers,
+			Name: q.Name, Waiting: q.Waiting, Due: q.Due, MoreWaiting: q.MoreWaiting, MoreDue: q.MoreDue, Running: q.Running, Workers: q.Workers,
 			OldestDueAt: utc(q.OldestDue), OldestWaitMS: max(q.OldestWait.Milliseconds(), 0),
 			Paused: q.Paused, PausedBy: q.PausedBy, PausedReason: q.PausedReason, PausedAt: utc(q.PausedDate),
 			ResumedBy: q.ResumedBy, ResumedReason: q.ResumedReason, ResumedAt: utc(q.ResumedDate),

@@ -20,9 +20,13 @@ import (
 type QueueInfo struct {
 	Name    string `json:"name"`
 	Waiting int64  `json:"waiting"`
-	Due     int64  `json:"due"`     // of those that wait
-	Running int64  `json:"running"` // claimed by a worker
-	Workers int    `json:"workers"` // live ones that serve it
+	Due     int64  `json:"due"` // of those that wait
+	// MoreWaiting: at least Waiting tasks wait, since not all were counted; MoreDue: at least Due tasks are due. At most 10,000
+	// tasks of a kind, revision, priority and number of failed tries (from 0 to 3) are counted in each queue.
+	MoreWaiting bool  `json:"more_waiting,omitempty"`
+	MoreDue     bool  `json:"more_due,omitempty"`
+	Running     int64 `json:"running"` // claimed by a worker
+	Workers     int   `json:"workers"` // live ones that serve it
 	// OldestDue is since when the task has been due that has been due for longest, and OldestWait
 	// how long ago that is by the database's clock. Nil: no task is due.
 	OldestDue  *time.Time    `json:"oldest_due,omitempty"`
@@ -85,13 +89,13 @@ func (o *Operator) changeQueue(ctx context.Context, name string, paused bool, op
 	return nil
 }
 
-// Queues returns the queues by name. It reads every task that waits or runs.
+// Queues returns the queues by name. It reads every task that runs, and a bounded number of those that wait.
 func (o *Operator) Queues(ctx context.Context) ([]QueueInfo, error) {
 	op, err := o.store(ctx)
 	if err != nil {
 		return nil, err
 	}
-	counts, err := op.QueueCounts(ctx)
+	counts, err := op.QueueCounts(ctx, store.QueueRead)
 	if err != nil {
 		return nil, o.public(ctx, err)
 	}
@@ -146,6 +150,7 @@ func queueInfos(counts []store.QueueCounts, pauses []store.QueuePause, processes
 	for _, n := range counts {
 		q := queue(n.Queue)
 		q.Waiting, q.Due, q.Running, q.OldestDue, q.OldestWait = n.Waiting, n.Due, n.Running, n.Oldest, n.Wait
+		q.MoreWaiting, q.MoreDue = n.MoreWaiting, n.MoreDue
 	}
 	for _, p := range pauses {
 		q := queue(p.Queue)

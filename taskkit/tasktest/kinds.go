@@ -104,7 +104,7 @@ type anyQueue struct{ store.Store }
 
 // queues returns the queues that have a task.
 func (s anyQueue) queues(ctx context.Context, c store.Claim) (store.Claim, error) {
-	counts, err := s.QueueCounts(ctx)
+	counts, err := s.QueueCounts(ctx, 1)
 	c.Queues = slices.Clone(c.Queues)
 	for _, q := range counts {
 		c.Queues = append(c.Queues, q.Queue)

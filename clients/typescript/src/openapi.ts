@@ -1046,6 +1046,8 @@ export interface components {
         };
         Queue: {
             due: number;
+            moreDue?: boolean;
+            moreWaiting?: boolean;
             name: string;
             /** Format: date-time */
             oldestDueAt?: string;

@@ -42,5 +42,5 @@ func (c *calls) queues() {
 		return err
 	})
 	c.record("unknown_kinds", func() error { _, err := s.UnknownKinds(ctx); return err })
-	c.record("queue_counts", func() error { _, err := s.QueueCounts(ctx); return err })
+	c.record("queue_counts", func() error { _, err := s.QueueCounts(ctx, store.QueueRead); return err })
 }

@@ -80,22 +80,24 @@ func (b *Base) PausedQueues(ctx context.Context) (found []store.QueuePause, err 
 	return found, nil
 }
 
-// QueueCounts implements [store.Ops]. The conditions of the indexes taskkit_claim and
-// taskkit_in_flight are repeated, since SQLite does not conclude them.
-func (b *Base) QueueCounts(ctx context.Context) (found []store.QueueCounts, err error) {
-	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT queue, CAST(sum(waiting) AS bigint), CAST(sum(due) AS bigint), CAST(sum(running) AS bigint), min(oldest), {now} FROM (
-  SELECT queue, count(*) AS waiting, count(*) FILTER (WHERE not_before <= {now}) AS due, 0 AS running,
-    min(CASE WHEN not_before <= {now} THEN not_before END) AS oldest
-  FROM {s}taskkit_queued_task WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' GROUP BY queue
+// QueueCounts implements [store.Ops]. The condition of the index taskkit_in_flight is repeated, since SQLite does not conclude it.
+func (b *Base) QueueCounts(ctx context.Context, read int) (found []store.QueueCounts, err error) {
+	_, err = sqlrows.Query(ctx, b.q, b.SQL("WITH RECURSIVE "+b.waitingLanes()+", counted AS MATERIALIZED (\n"+b.laneCounts("lanes", "$1")+`
+)
+SELECT queue, CAST(sum(waiting) AS bigint), max(more_waiting), CAST(sum(due) AS bigint), max(more_due), CAST(sum(running) AS bigint), min(oldest), {now} FROM (
+  SELECT queue, waiting, CASE WHEN waiting < $1 THEN 0 ELSE 1 END AS more_waiting, due, CASE WHEN due < $1 THEN 0 ELSE 1 END AS more_due, 0 AS running, oldest
+  FROM counted
   UNION ALL
-  SELECT queue, 0, 0, count(*), NULL
+  SELECT queue, 0, 0, 0, 0, count(*), NULL
   FROM {s}taskkit_queued_task WHERE workflow_status IN ('SCHEDULING', 'EXECUTING') GROUP BY queue
-) n GROUP BY queue ORDER BY queue`), nil, func(rows *sql.Rows) error {
+) n GROUP BY queue ORDER BY queue`), []any{int64(read)}, func(rows *sql.Rows) error {
 		var (
 			c           store.QueueCounts
 			oldest, now time.Time
+			more, due   int
 		)
-		err := rows.Scan(&c.Queue, &c.Waiting, &c.Due, &c.Running, sqlrows.Time(&oldest), sqlrows.Time(&now))
+		err := rows.Scan(&c.Queue, &c.Waiting, &more, &c.Due, &due, &c.Running, sqlrows.Time(&oldest), sqlrows.Time(&now))
+		c.MoreWaiting, c.MoreDue = more > 0, due > 0
 		if !oldest.IsZero() {
 			c.Oldest, c.Wait = &oldest, now.Sub(oldest)
 		}

@@ -37,37 +37,15 @@ func (b *Base) UnknownKinds(ctx context.Context) (found []store.UnknownKind, err
 	return found, nil
 }
 
-// FindUnknownKinds implements [store.Ops]. It reads one entry of the index taskkit_claim for each kind and revision that waits in a
-// queue, and then tasks of those that are unknown.
+// FindUnknownKinds implements [store.Ops].
 func (b *Base) FindUnknownKinds(ctx context.Context) (found []store.UnknownKind, err error) {
-	served := "SELECT DISTINCT u.value AS queue FROM taskkit_task_process p, json_each(p.queues) u"
-	now, index := "{now}", " INDEXED BY taskkit_claim"
-	if b.dialect == dialect.Postgres {
-		served = "SELECT DISTINCT u.queue FROM {s}taskkit_task_process p CROSS JOIN LATERAL pg_catalog.jsonb_array_elements_text(p.queues::jsonb) u(queue)"
-		now, index = "statement_timestamp()", ""
-	}
-	served += " WHERE p.ended_date IS NULL AND NOT p.safe_mode"
-	first := func(column, and string) string {
-		return "(SELECT t." + column + " FROM {s}taskkit_queued_task t" + index + `
-    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue AND ` + and + `
-    ORDER BY t.` + column + " LIMIT 1)"
-	}
-	const kind, revision, ofKind = "execution_component_name", "codec_revision", "t.execution_component_name = w.execution_component_name"
-	unknown := "SELECT q.queue, q.execution_component_name, q.codec_revision FROM revisions q WHERE q.codec_revision IS NOT NULL AND NOT " + b.knownBy("")
-	_, err = sqlrows.Query(ctx, b.q, b.SQL(`WITH RECURSIVE kinds AS (
-  SELECT w.queue, `+first(kind, "true")+` AS execution_component_name FROM (`+served+`) w
-  WHERE w.queue NOT IN (SELECT name FROM {s}taskkit_queue WHERE paused)
-  UNION ALL
-  SELECT w.queue, `+first(kind, "t.execution_component_name > w.execution_component_name")+` FROM kinds w WHERE w.execution_component_name IS NOT NULL
-), revisions AS (
-  SELECT w.queue, w.execution_component_name, `+first(revision, ofKind)+` AS codec_revision FROM kinds w WHERE w.execution_component_name IS NOT NULL
-  UNION ALL
-  SELECT w.queue, w.execution_component_name, `+first(revision, ofKind+" AND t.codec_revision > w.codec_revision")+` FROM revisions w WHERE w.codec_revision IS NOT NULL
+	_, err = sqlrows.Query(ctx, b.q, b.SQL("WITH RECURSIVE "+b.waitingLanes()+`, unknown AS (
+  SELECT * FROM lanes q WHERE `+b.served()+" AND NOT "+b.knownBy("")+` AND q.queue NOT IN (SELECT name FROM {s}taskkit_queue WHERE paused)
+), counted AS (
+  `+b.laneCounts("unknown", "$1")+`
 )
-SELECT q.execution_component_name, q.codec_revision, q.queue, count(*), {now}, {now} FROM {s}taskkit_queued_task q
-WHERE `+b.among("q.id", b.due(unknown, now, "$1"))+`
-  AND q.workflow_status`+AsExpression+` = 'QUEUED' AND q.control = ''
-GROUP BY 1, 2, 3`), []any{int64(store.UnknownRead)}, readUnknown(&found))
+SELECT execution_component_name, codec_revision, queue, CAST(sum(due) AS bigint), {now}, {now} FROM counted WHERE due > 0
+GROUP BY 1, 2, 3`), []any{int64(store.UnknownCounted)}, readUnknown(&found))
 	if err != nil {
 		return nil, fmt.Errorf("look for tasks of unknown kinds: %w", err)
 	}

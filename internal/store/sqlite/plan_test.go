@@ -48,6 +48,10 @@ func TestSQLitePlans(t *testing.T) {
 		_, _, err := o.Counts(t.Context(), "demo", 10)
 		return err
 	})
+	queues := recordedQuery(t, func(o store.Client) error {
+		_, err := o.QueueCounts(t.Context(), 10)
+		return err
+	})
 	listedBy := func(f store.Filter) string {
 		return recordedQuery(t, func(o store.Client) error {
 			_, _, err := o.Tasks(t.Context(), f)
@@ -72,10 +76,16 @@ func TestSQLitePlans(t *testing.T) {
 		return err
 	})
 	for name, c := range map[string]struct{ query, index string }{
-		"unknown kinds":          {unknown, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision=? AND <expr>=? AND not_before<?)"},
+		"unknown kinds":          {unknown, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision=? AND <expr>=?)"},
 		"kinds of ended tasks":   {kinds, "taskkit_ended (execution_component_name>?)"},
 		"ended tasks of a kind":  {ended, "taskkit_ended (execution_component_name=? AND workflow_stopped_date>? AND workflow_stopped_date<?)"},
 		"end of an id":           {matching, "SCAN taskkit_queued_task USING COVERING INDEX sqlite_autoindex_taskkit_queued_task_1"},
+		"queues":                 {queues, "taskkit_claim (queue>?)"},
+		"kinds of queues":        {queues, "taskkit_claim (queue=? AND execution_component_name>?)"},
+		"revisions of queues":    {queues, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision>?)"},
+		"ranks of queues":        {queues, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision=? AND <expr>>?)"},
+		"tasks of lanes":         {queues, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision=? AND <expr>=?)"},
+		"in flight in queues":    {queues, "taskkit_in_flight"},
 		"counts":                 {counts, "SCAN taskkit_queued_task USING INDEX sqlite_autoindex_taskkit_queued_task_1"},
 		"tasks of a reference":   {listedBy(store.Filter{Reference: "r", Owner: uuid.Max, Before: uuid.Max}), "taskkit_listed_reference (<expr>=? AND id<?)"},
 		"tasks of a key":         {listedBy(store.Filter{UniqueKey: "k", Reference: "r", Kinds: []string{"demo"}}), "taskkit_listed_key (<expr>=?)"},

@@ -140,9 +140,13 @@ func Arrays[R any](columns []Column[R], rows []*R) []any {
 }
 
 // Unnest returns the table of arrays, each an expression of an array, with these
-// columns.
+// columns. Of several arrays unnest is no function, which a search_path could hide.
 func Unnest(table string, arrays, columns []string) string {
-	return "unnest(" + strings.Join(arrays, ", ") + ") AS " + table + "(" + strings.Join(columns, ", ") + ")"
+	unnest := "unnest"
+	if len(arrays) == 1 {
+		unnest = "pg_catalog.unnest"
+	}
+	return unnest + "(" + strings.Join(arrays, ", ") + ") AS " + table + "(" + strings.Join(columns, ", ") + ")"
 }
 
 // InsertArrays returns the INSERT of the rows of [Arrays], for PostgreSQL.

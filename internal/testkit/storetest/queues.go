@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -110,7 +111,7 @@ func queueCounts(e *env) {
 	e.registerWorker()
 	count := func() []store.QueueCounts {
 		e.Helper()
-		cs, err := e.ops().QueueCounts(e.ctx())
+		cs, err := e.ops().QueueCounts(e.ctx(), 10)
 		e.ok(err)
 		return cs
 	}
@@ -127,5 +128,20 @@ func queueCounts(e *env) {
 	is(e, "other", [4]any{cs[1].Queue, cs[1].Waiting, cs[1].Due, cs[1].Running}, [4]any{"other", int64(1), int64(1), int64(0)})
 	if w := cs[0].Wait; w < 89*time.Second || w > time.Hour || !cs[0].Oldest.Equal(e.read(ids[1]).NotBefore) {
 		e.Fatalf("the oldest has waited for %v, since %v", w, cs[0].Oldest)
+	}
+	is(e, "all are counted", [2]bool{cs[0].MoreWaiting, cs[0].MoreDue}, [2]bool{})
+	// Two of each kind, revision and rank at most: of the first lane three wait, of which two are due.
+	e.insert(task(func(t *store.NewTask) { t.Priority = 1 }), task(func(t *store.NewTask) { t.Priority, t.Delay = 1, time.Hour }),
+		task(func(t *store.NewTask) { t.Kind, t.Priority = "other", 3 }), task(func(t *store.NewTask) { t.Revision = 2 }))
+	for read, want := range map[int][4]any{
+		1: {int64(4), true, int64(4), true},
+		2: {int64(6), true, int64(5), true},
+		3: {int64(7), true, int64(5), false},
+		4: {int64(7), false, int64(5), false},
+	} {
+		cs, err := e.ops().QueueCounts(e.ctx(), read)
+		e.ok(err)
+		is(e, fmt.Sprintf("at most %d of a lane", read), [4]any{cs[0].Waiting, cs[0].MoreWaiting, cs[0].Due, cs[0].MoreDue}, want)
+		is(e, "the oldest", cs[0].Oldest.Equal(e.read(ids[1]).NotBefore), true)
 	}
 }

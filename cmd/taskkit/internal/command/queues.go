@@ -20,7 +20,8 @@ func (a *app) queuesCommand() *cobra.Command {
 		Use:   "queues",
 		Short: "List queues, pause and resume them",
 		Long: `List queues: those in which tasks wait or run, those that a live worker serves, and those
-that have been paused once. Tasks that are paused themselves are not counted.`,
+that have been paused once. Tasks that are paused themselves are not counted. A number with a plus
+is a lower bound: of each kind at least 10,000 tasks were counted, and not all of them.`,
 		Example: `  taskkit queues
   taskkit queues pause mail --reason "the mail server is down"
   taskkit queues resume mail`,
@@ -89,7 +90,7 @@ func (a *app) changeQueueCommand(c *cobra.Command, change func(*taskops.Operator
 			return err
 		}
 		return a.print(q, func(w io.Writer) {
-			fmt.Fprintf(w, "queue %s is %s; waiting: %s, running: %s\n", screen.Clean(q.Name), done, screen.Count(q.Waiting), screen.Count(q.Running))
+			fmt.Fprintf(w, "queue %s is %s; waiting: %s, running: %s\n", screen.Clean(q.Name), done, atLeast(q.Waiting, q.MoreWaiting), screen.Count(q.Running))
 			if q.Workers == 0 && q.Waiting+q.Running == 0 {
 				fmt.Fprintln(a.err, "no live worker serves this queue, and no task is in it")
 			}
@@ -152,12 +153,20 @@ func (a *app) queues(ctx context.Context) error {
 				oldest = screen.Brief(q.OldestWait)
 			}
 			rows[i] = []string{
-				q.Name, status, screen.Count(q.Waiting), screen.Count(q.Due), oldest,
+				q.Name, status, atLeast(q.Waiting, q.MoreWaiting), atLeast(q.Due, q.MoreDue), oldest,
 				screen.Count(q.Running), fmt.Sprint(q.Workers), queueNote(q),
 			}
 		}
 		a.out.Table([]string{"queue", "status", "waiting", "due", "oldest", "running", "workers", "note"}, rows, 3, 4, 5, 6, 7)
 	})
+}
+
+// atLeast writes a number, with a plus if it is a lower bound.
+func atLeast(n int64, more bool) string {
+	if more {
+		return screen.Count(n) + "+"
+	}
+	return screen.Count(n)
 }
 
 // queueNote says who paused a queue and why, and which kinds no worker of it knows.

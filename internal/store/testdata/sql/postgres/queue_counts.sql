@@ -1,12 +1,75 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-SELECT queue, CAST(sum(waiting) AS bigint), CAST(sum(due) AS bigint), CAST(sum(running) AS bigint),
-    min(oldest), clock_timestamp() FROM (
-  SELECT queue, count(*) AS waiting, count(*) FILTER (WHERE not_before <= clock_timestamp()) AS due,
-      0 AS running,
-    min(CASE WHEN not_before <= clock_timestamp() THEN not_before END) AS oldest
-  FROM "taskkit".taskkit_queued_task WHERE workflow_status = 'QUEUED' AND control <> 'PAUSE' GROUP BY queue
+WITH RECURSIVE queues AS (
+  SELECT (SELECT t.queue FROM "taskkit".taskkit_queued_task t
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND true
+    ORDER BY t.queue LIMIT 1) AS queue
   UNION ALL
-  SELECT queue, 0, 0, count(*), NULL
+  SELECT (SELECT t.queue FROM "taskkit".taskkit_queued_task t
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND true AND t.queue > w.queue
+    ORDER BY t.queue LIMIT 1) FROM queues w WHERE w.queue IS NOT NULL
+), kinds AS (
+  SELECT w.queue, (SELECT t.execution_component_name FROM "taskkit".taskkit_queued_task t
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
+    ORDER BY t.execution_component_name LIMIT 1) AS execution_component_name FROM pg_catalog.unnest(ARRAY(SELECT queue FROM queues WHERE queue IS NOT NULL)) AS w(queue)
+  UNION ALL
+  SELECT w.queue, (SELECT t.execution_component_name FROM "taskkit".taskkit_queued_task t
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
+        AND t.execution_component_name > w.execution_component_name
+    ORDER BY t.execution_component_name LIMIT 1) FROM kinds w WHERE w.execution_component_name IS NOT NULL
+), revisions AS (
+  SELECT w.queue, w.execution_component_name, (SELECT t.codec_revision FROM "taskkit".taskkit_queued_task t
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
+        AND t.execution_component_name = w.execution_component_name
+    ORDER BY t.codec_revision LIMIT 1) AS codec_revision FROM unnest(ARRAY(SELECT queue FROM kinds WHERE execution_component_name IS NOT NULL),
+        ARRAY(SELECT execution_component_name FROM kinds WHERE execution_component_name IS NOT NULL)) AS w(queue,
+        execution_component_name)
+  UNION ALL
+  SELECT w.queue, w.execution_component_name, (SELECT t.codec_revision FROM "taskkit".taskkit_queued_task t
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
+        AND t.execution_component_name = w.execution_component_name AND t.codec_revision > w.codec_revision
+    ORDER BY t.codec_revision LIMIT 1) FROM revisions w WHERE w.codec_revision IS NOT NULL
+), lanes AS (
+  SELECT w.queue, w.execution_component_name, w.codec_revision,
+      (SELECT t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1,
+      4) END FROM "taskkit".taskkit_queued_task t
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
+        AND t.execution_component_name = w.execution_component_name AND t.codec_revision = w.codec_revision
+    ORDER BY t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1,
+        4) END LIMIT 1) AS rank FROM unnest(ARRAY(SELECT queue FROM revisions WHERE codec_revision IS NOT NULL),
+        ARRAY(SELECT execution_component_name FROM revisions WHERE codec_revision IS NOT NULL),
+        ARRAY(SELECT codec_revision FROM revisions WHERE codec_revision IS NOT NULL)) AS w(queue,
+        execution_component_name, codec_revision)
+  UNION ALL
+  SELECT w.queue, w.execution_component_name, w.codec_revision,
+      (SELECT t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1,
+      4) END FROM "taskkit".taskkit_queued_task t
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
+        AND t.execution_component_name = w.execution_component_name AND t.codec_revision = w.codec_revision
+        AND t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1, 4) END > w.rank
+    ORDER BY t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1,
+        4) END LIMIT 1) FROM lanes w WHERE w.rank IS NOT NULL
+), counted AS MATERIALIZED (
+SELECT w.queue, w.execution_component_name, w.codec_revision, n.waiting, n.due,
+    n.oldest FROM unnest(ARRAY(SELECT queue FROM lanes WHERE rank IS NOT NULL),
+    ARRAY(SELECT execution_component_name FROM lanes WHERE rank IS NOT NULL),
+    ARRAY(SELECT codec_revision FROM lanes WHERE rank IS NOT NULL),
+    ARRAY(SELECT rank FROM lanes WHERE rank IS NOT NULL)) AS w(queue, execution_component_name, codec_revision,
+    rank) CROSS JOIN LATERAL (SELECT count(*), count(*) FILTER (WHERE t.not_before <= statement_timestamp()),
+    min(t.not_before) FILTER (WHERE t.not_before <= statement_timestamp()) FROM (
+    SELECT t.not_before FROM "taskkit".taskkit_queued_task t
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
+        AND t.execution_component_name = w.execution_component_name AND t.codec_revision = w.codec_revision
+        AND t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1, 4) END = w.rank
+    ORDER BY t.not_before, t.id LIMIT (SELECT $1::bigint)
+  ) t) n(waiting, due, oldest)
+)
+SELECT queue, CAST(sum(waiting) AS bigint), max(more_waiting), CAST(sum(due) AS bigint), max(more_due),
+    CAST(sum(running) AS bigint), min(oldest), clock_timestamp() FROM (
+  SELECT queue, waiting, CASE WHEN waiting < $1 THEN 0 ELSE 1 END AS more_waiting, due,
+      CASE WHEN due < $1 THEN 0 ELSE 1 END AS more_due, 0 AS running, oldest
+  FROM counted
+  UNION ALL
+  SELECT queue, 0, 0, 0, 0, count(*), NULL
   FROM "taskkit".taskkit_queued_task WHERE workflow_status IN ('SCHEDULING', 'EXECUTING') GROUP BY queue
 ) n GROUP BY queue ORDER BY queue;

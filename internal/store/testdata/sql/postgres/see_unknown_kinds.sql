@@ -4,12 +4,18 @@ SELECT execution_component_name, codec_revision, queue, tasks, first_seen_date, 
 FROM "taskkit".taskkit_unknown_kind
 ORDER BY queue, execution_component_name, codec_revision;
 
-WITH RECURSIVE kinds AS (
+WITH RECURSIVE queues AS (
+  SELECT (SELECT t.queue FROM "taskkit".taskkit_queued_task t
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND true
+    ORDER BY t.queue LIMIT 1) AS queue
+  UNION ALL
+  SELECT (SELECT t.queue FROM "taskkit".taskkit_queued_task t
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND true AND t.queue > w.queue
+    ORDER BY t.queue LIMIT 1) FROM queues w WHERE w.queue IS NOT NULL
+), kinds AS (
   SELECT w.queue, (SELECT t.execution_component_name FROM "taskkit".taskkit_queued_task t
-    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue AND true
-    ORDER BY t.execution_component_name LIMIT 1) AS execution_component_name FROM (SELECT DISTINCT u.queue FROM "taskkit".taskkit_task_process p CROSS JOIN LATERAL pg_catalog.jsonb_array_elements_text(p.queues::jsonb) u(queue) WHERE p.ended_date IS NULL
-        AND NOT p.safe_mode) w
-  WHERE w.queue NOT IN (SELECT name FROM "taskkit".taskkit_queue WHERE paused)
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
+    ORDER BY t.execution_component_name LIMIT 1) AS execution_component_name FROM pg_catalog.unnest(ARRAY(SELECT queue FROM queues WHERE queue IS NOT NULL)) AS w(queue)
   UNION ALL
   SELECT w.queue, (SELECT t.execution_component_name FROM "taskkit".taskkit_queued_task t
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
@@ -19,30 +25,60 @@ WITH RECURSIVE kinds AS (
   SELECT w.queue, w.execution_component_name, (SELECT t.codec_revision FROM "taskkit".taskkit_queued_task t
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
         AND t.execution_component_name = w.execution_component_name
-    ORDER BY t.codec_revision LIMIT 1) AS codec_revision FROM kinds w WHERE w.execution_component_name IS NOT NULL
+    ORDER BY t.codec_revision LIMIT 1) AS codec_revision FROM unnest(ARRAY(SELECT queue FROM kinds WHERE execution_component_name IS NOT NULL),
+        ARRAY(SELECT execution_component_name FROM kinds WHERE execution_component_name IS NOT NULL)) AS w(queue,
+        execution_component_name)
   UNION ALL
   SELECT w.queue, w.execution_component_name, (SELECT t.codec_revision FROM "taskkit".taskkit_queued_task t
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
         AND t.execution_component_name = w.execution_component_name AND t.codec_revision > w.codec_revision
     ORDER BY t.codec_revision LIMIT 1) FROM revisions w WHERE w.codec_revision IS NOT NULL
-)
-SELECT q.execution_component_name, q.codec_revision, q.queue, count(*), clock_timestamp(),
-    clock_timestamp() FROM "taskkit".taskkit_queued_task q
-WHERE q.id = ANY (ARRAY(SELECT d.id FROM (SELECT q.queue, q.execution_component_name,
-    q.codec_revision FROM revisions q WHERE q.codec_revision IS NOT NULL
-    AND NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
+), lanes AS (
+  SELECT w.queue, w.execution_component_name, w.codec_revision,
+      (SELECT t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1,
+      4) END FROM "taskkit".taskkit_queued_task t
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
+        AND t.execution_component_name = w.execution_component_name AND t.codec_revision = w.codec_revision
+    ORDER BY t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1,
+        4) END LIMIT 1) AS rank FROM unnest(ARRAY(SELECT queue FROM revisions WHERE codec_revision IS NOT NULL),
+        ARRAY(SELECT execution_component_name FROM revisions WHERE codec_revision IS NOT NULL),
+        ARRAY(SELECT codec_revision FROM revisions WHERE codec_revision IS NOT NULL)) AS w(queue,
+        execution_component_name, codec_revision)
+  UNION ALL
+  SELECT w.queue, w.execution_component_name, w.codec_revision,
+      (SELECT t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1,
+      4) END FROM "taskkit".taskkit_queued_task t
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
+        AND t.execution_component_name = w.execution_component_name AND t.codec_revision = w.codec_revision
+        AND t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1, 4) END > w.rank
+    ORDER BY t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1,
+        4) END LIMIT 1) FROM lanes w WHERE w.rank IS NOT NULL
+), unknown AS (
+  SELECT * FROM lanes q WHERE EXISTS (SELECT FROM "taskkit".taskkit_task_process p WHERE p.ended_date IS NULL
+      AND NOT p.safe_mode AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue))
+      AND NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
   WHERE p.ended_date IS NULL
       AND p.kinds::jsonb -> q.execution_component_name @> pg_catalog.to_jsonb(q.codec_revision)
-    AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue))) l CROSS JOIN (VALUES (1), (2), (3), (4), (5), (9),
-        (13), (17), (6), (10), (14), (18), (7), (11), (15), (19), (8), (12), (16),
-        (20)) r(rank) CROSS JOIN LATERAL (
-    SELECT t.id FROM "taskkit".taskkit_queued_task t
-    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = l.queue
-        AND t.execution_component_name = l.execution_component_name AND t.codec_revision = l.codec_revision
-        AND t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1, 4) END = r.rank
-      AND t.not_before <= statement_timestamp()
-      ORDER BY t.not_before, t.id LIMIT (SELECT $1::bigint)) d))
-  AND q.workflow_status || '' = 'QUEUED' AND q.control = ''
+    AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue))
+        AND q.queue NOT IN (SELECT name FROM "taskkit".taskkit_queue WHERE paused)
+), counted AS (
+  SELECT w.queue, w.execution_component_name, w.codec_revision, n.waiting, n.due,
+      n.oldest FROM unnest(ARRAY(SELECT queue FROM unknown WHERE rank IS NOT NULL),
+      ARRAY(SELECT execution_component_name FROM unknown WHERE rank IS NOT NULL),
+      ARRAY(SELECT codec_revision FROM unknown WHERE rank IS NOT NULL),
+      ARRAY(SELECT rank FROM unknown WHERE rank IS NOT NULL)) AS w(queue, execution_component_name,
+      codec_revision, rank) CROSS JOIN LATERAL (SELECT count(*),
+      count(*) FILTER (WHERE t.not_before <= statement_timestamp()),
+      min(t.not_before) FILTER (WHERE t.not_before <= statement_timestamp()) FROM (
+    SELECT t.not_before FROM "taskkit".taskkit_queued_task t
+    WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
+        AND t.execution_component_name = w.execution_component_name AND t.codec_revision = w.codec_revision
+        AND t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1, 4) END = w.rank
+    ORDER BY t.not_before, t.id LIMIT (SELECT $1::bigint)
+  ) t) n(waiting, due, oldest)
+)
+SELECT execution_component_name, codec_revision, queue, CAST(sum(due) AS bigint), clock_timestamp(),
+    clock_timestamp() FROM counted WHERE due > 0
 GROUP BY 1, 2, 3;
 
 BEGIN;
