@@ -107,6 +107,9 @@ func TestScheduleMisfires(t *testing.T) {
 		for _, name := range []string{"once", "all", "forget"} {
 			overdue(t, db, name, first)
 		}
+		if late, later := schedule(t, db, "once").Late, schedule(t, db, "later").Late; late < 3*time.Hour || late > 5*time.Hour || later != 0 {
+			t.Errorf("without a worker one schedule is %v late, and one that is not due %v", late, later)
+		}
 		o := new(scheduleEvents)
 		c := taskkit.ScheduleEvery(quick(t, db), 20*time.Millisecond)
 		c.Observer = o
@@ -155,6 +158,12 @@ func TestScheduleMisfires(t *testing.T) {
 		defer o.mu.Unlock()
 		if o.missed[0].First != walls(1)[0][:16] {
 			t.Errorf("events: %+v", o)
+		}
+		for _, f := range o.fired {
+			wall, err := time.Parse("2006-01-02 15:04", f.Wall)
+			if err != nil || f.Lag <= 0 || f.Lag > time.Since(wall)+time.Minute {
+				t.Errorf("a lag of %v: %+v", f.Lag, f)
+			}
 		}
 	})
 }

@@ -44,6 +44,8 @@ type Schedule struct {
 
 	NextAt   time.Time // zero: never
 	NextWall string
+	// Late is for how long the next fire has been due by the database's clock, unless the schedule is paused. Only [Ops] reads it.
+	Late time.Duration
 	// Overdue are fires by earlier expressions and zones that were due when these changed, in their order.
 	Overdue []Overdue
 	// Buffered is a wall time whose task waits for the end of the last one, with its zone; "": none.

@@ -191,9 +191,12 @@ type ScheduleFired struct {
 	Worker    string
 	Schedule  string
 	Kind      string
-	Wall      string      // the last wall time, such as 2026-03-29 02:30; empty: it was only triggered
-	Triggered bool        // one of the tasks was asked for by a person
-	Tasks     []uuid.UUID // not to be modified
+	Wall      string // the last wall time, such as 2026-03-29 02:30; empty: it was only triggered
+	Triggered bool   // one of the tasks was asked for by a person
+	// Lag is how late the last wall time was by the database's clock; 0: it was only triggered, or it had waited for the end of
+	// the task before it.
+	Lag   time.Duration
+	Tasks []uuid.UUID // not to be modified
 }
 
 // ScheduleMissed: fires of a schedule were more than a minute late. What became of them was

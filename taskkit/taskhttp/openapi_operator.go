@@ -138,7 +138,7 @@ func operatorSchemas() object {
 			"queue": nameSchema, "priority": prioritySchema, "owner": idSchema, "runAs": idSchema,
 			"uniqueKey": uniqueKeySchema, "limits": limitsSchema, "timeLimitMs": timeLimitSchema, "window": windowSchema, "buffered": textSchema,
 			"paused": flagSchema, "pausedBy": idSchema, "pausedReason": textSchema, "triggered": flagSchema,
-			"next": ref("Fire"), "fires": list("Fire"),
+			"next": ref("Fire"), "lateMs": countSchema, "fires": list("Fire"),
 			"lastFiredAt": timeSchema, "lastWall": textSchema, "lastJob": idSchema, "lastError": textSchema, "lastErrorAt": timeSchema,
 			"createdAt": timeSchema, "createdBy": idSchema, "modifiedAt": timeSchema, "modifiedBy": idSchema,
 		}, "name", "kind", "cron", "zone", "misfire", "overlap", "priority", "owner", "runAs", "paused", "triggered", "createdAt", "createdBy", "modifiedAt", "modifiedBy"),

@@ -45,8 +45,9 @@ type Schedule struct {
 	PausedReason string    `json:"pausedReason,omitempty"`
 	Triggered    bool      `json:"triggered"` // a worker is still to start the job of a trigger
 
-	Next  *Fire  `json:"next,omitempty"`  // missing: it never fires again
-	Fires []Fire `json:"fires,omitempty"` // the next five; not in lists
+	Next   *Fire  `json:"next,omitempty"`   // missing: it never fires again
+	LateMS int64  `json:"lateMs,omitempty"` // how long next has been due; a paused schedule is not late
+	Fires  []Fire `json:"fires,omitempty"`  // the next five; not in lists
 	// Buffered is the wall time, with its zone, whose job waits for the end of the last one.
 	Buffered string `json:"buffered,omitempty"`
 
@@ -81,7 +82,7 @@ func scheduleOf(s *taskops.ScheduleInfo) *Schedule {
 		Name: s.Name, Kind: s.Kind, Spec: s.SpecJSON, Cron: s.Cron, Zone: s.Zone, Misfire: s.Misfire, Overlap: s.Overlap,
 		UniqueKey: s.UniqueKey, Limits: s.Limits, TimeLimitMS: s.TimeLimit.Milliseconds(), Window: s.Window, Buffered: s.Buffered,
 		Queue: s.Queue, Priority: s.Priority, Owner: s.Owner, RunAs: s.RunAs,
-		Paused: s.Paused, PausedBy: s.PausedBy, PausedReason: s.PausedReason, Triggered: s.Triggered,
+		LateMS: s.Late.Milliseconds(), Paused: s.Paused, PausedBy: s.PausedBy, PausedReason: s.PausedReason, Triggered: s.Triggered,
 		LastFiredAt: utc(s.LastFired), LastWall: s.LastWall, LastJob: s.LastTask, LastError: s.LastError, LastErrorAt: utc(s.LastErrorAt),
 		CreatedAt: s.Created.UTC(), CreatedBy: s.CreatedBy, ModifiedAt: s.Modified.UTC(), ModifiedBy: s.ModifiedBy,
 	}

@@ -50,6 +50,9 @@ type ScheduleInfo struct {
 	// Next is the next fire; nil: it never fires again. A paused schedule has it too; it is
 	// past if fires were missed.
 	Next *Fire `json:"next,omitempty"`
+	// Late is for how long Next has been due by the database's clock. A worker that executes the kind fires it within
+	// seconds; a paused schedule is not late.
+	Late time.Duration `json:"late,omitempty"`
 	// Buffered is the wall time, with its zone, whose task waits for the end of the last one, see [OverlapBuffer].
 	Buffered string `json:"buffered,omitempty"`
 	// Overdue: fires were due when Cron or Zone changed, and no worker has made them yet.
@@ -317,7 +320,7 @@ func scheduleInfo(s *store.Schedule) *ScheduleInfo {
 		Queue: s.Queue, Priority: taskkit.Priority(s.Priority), Owner: s.Owner, RunAs: s.RunAs,
 		Paused: s.Paused, PausedBy: s.PausedBy, PausedReason: s.PauseReason, Triggered: s.Triggered,
 		LastWall: s.LastWall, LastTask: s.LastTask, LastError: s.LastError,
-		Buffered: s.Buffered, Overdue: len(s.Overdue) > 0, Alternations: s.Alternations,
+		Late: s.Late, Buffered: s.Buffered, Overdue: len(s.Overdue) > 0, Alternations: s.Alternations,
 		Version: s.Version, Created: s.Created, CreatedBy: s.CreatedBy, Modified: s.Modified, ModifiedBy: s.ModifiedBy,
 	}
 	if o, err := store.DecodeScheduleOptions(s.Options); err == nil {

@@ -1088,6 +1088,7 @@ export interface components {
             /** Format: uuid */
             lastJob?: string;
             lastWall?: string;
+            lateMs?: number;
             /** @description how many jobs with each key execute at once */
             limits?: {
                 [key: string]: number;

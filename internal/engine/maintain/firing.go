@@ -28,6 +28,7 @@ type firing struct {
 	store.ScheduleFire
 	before *store.Schedule
 	due    cronline.Due
+	lag    time.Duration // how late the last of these fires is
 	made   made
 	failed error // its tasks could not be made
 }
@@ -84,7 +85,7 @@ func (s *Scheduler) fireTogether(ctx context.Context, all []*firing, became func
 					became(raced, nil)
 					continue
 				}
-				s.report(&f.ScheduleFire, f.due, f.made, f.before)
+				s.report(&f.ScheduleFire, f)
 				became(fired, nil)
 			}
 			return
@@ -113,6 +114,9 @@ func (s *Scheduler) prepare(ctx context.Context, now time.Time, sc *store.Schedu
 		return nil, waits
 	}
 	f.due, f.made = due, m
+	if n := len(due.Fires); n > 0 {
+		f.lag = now.Sub(due.Fires[n-1].At)
+	}
 	// Types of the user are decoded and encoded, which may panic.
 	if panicked := <-session.RunIsolated(ctx, func(context.Context) error { f.failed = s.tasks(&f.ScheduleFire, m); return nil }); panicked != nil {
 		f.failed = panicked
@@ -128,7 +132,7 @@ func (s *Scheduler) fire(ctx context.Context, p *firing) (outcome, error) {
 		done, err = s.commit(ctx, f)
 		switch {
 		case err == nil && done:
-			s.report(&f, due, m, sc)
+			s.report(&f, p)
 			return fired, nil
 		case err == nil:
 			return raced, nil
@@ -171,7 +175,8 @@ func (s *Scheduler) commit(ctx context.Context, f store.ScheduleFire) (bool, err
 }
 
 // report reports a fire that is committed.
-func (s *Scheduler) report(f *store.ScheduleFire, due cronline.Due, m made, before *store.Schedule) {
+func (s *Scheduler) report(f *store.ScheduleFire, p *firing) {
+	due, m, before := p.due, p.made, p.before
 	submitted := 0
 	if due.Missed != nil {
 		for _, at := range m.fires {
@@ -188,7 +193,7 @@ func (s *Scheduler) report(f *store.ScheduleFire, due cronline.Due, m made, befo
 	if before.Alternations >= alternates && before.Modified.After(before.LastAt) {
 		s.Events.Report(taskevent.ScheduleAlternates{Worker: s.Events.Worker, Schedule: f.Name, Kind: f.Kind, Changes: before.Alternations, Modified: before.Modified})
 	}
-	e := taskevent.ScheduleFired{Worker: s.Events.Worker, Schedule: f.Name, Kind: f.Kind, Wall: f.LastWall, Triggered: m.triggered}
+	e := taskevent.ScheduleFired{Worker: s.Events.Worker, Schedule: f.Name, Kind: f.Kind, Wall: f.LastWall, Triggered: m.triggered, Lag: p.lag}
 	for i := range f.Tasks {
 		if id := f.Tasks[i].ID; id != uuid.Nil {
 			e.Tasks = append(e.Tasks, id)

@@ -49,10 +49,20 @@ func scanSchedule(rows *sql.Rows, s *store.Schedule, more ...any) error {
 	return err
 }
 
+// scanShown reads a row with the present time after its columns.
+func scanShown(rows *sql.Rows, s *store.Schedule) error {
+	var now time.Time
+	err := scanSchedule(rows, s, sqlrows.Time(&now))
+	if !s.Paused && !s.NextAt.IsZero() {
+		s.Late = max(now.Sub(s.NextAt), 0)
+	}
+	return err
+}
+
 // Schedule implements [store.Ops].
 func (b *Base) Schedule(ctx context.Context, name string) (s store.Schedule, err error) {
-	n, err := sqlrows.Query(ctx, b.q, b.SQL("SELECT "+scheduleColumns+" FROM {s}taskkit_schedule WHERE name = $1"), []any{name},
-		func(rows *sql.Rows) error { return scanSchedule(rows, &s) })
+	n, err := sqlrows.Query(ctx, b.q, b.SQL("SELECT "+scheduleColumns+", {now} FROM {s}taskkit_schedule WHERE name = $1"), []any{name},
+		func(rows *sql.Rows) error { return scanShown(rows, &s) })
 	if err == nil && n == 0 {
 		err = store.ErrNoSchedule
 	}
@@ -64,10 +74,10 @@ func (b *Base) Schedule(ctx context.Context, name string) (s store.Schedule, err
 
 // ListSchedules implements [store.Ops].
 func (b *Base) ListSchedules(ctx context.Context, after string, n int) (all []store.Schedule, err error) {
-	_, err = sqlrows.Query(ctx, b.q, b.SQL("SELECT "+scheduleColumns+" FROM {s}taskkit_schedule WHERE name > $1 ORDER BY name LIMIT $2"), []any{after, int64(limit(n))},
+	_, err = sqlrows.Query(ctx, b.q, b.SQL("SELECT "+scheduleColumns+", {now} FROM {s}taskkit_schedule WHERE name > $1 ORDER BY name LIMIT $2"), []any{after, int64(limit(n))},
 		func(rows *sql.Rows) error {
 			var s store.Schedule
-			err := scanSchedule(rows, &s)
+			err := scanShown(rows, &s)
 			all = append(all, s)
 			return err
 		})

@@ -113,8 +113,8 @@ func scheduleNote(s *taskops.ScheduleInfo) string {
 		return screen.Short("paused: "+s.PausedReason, 80)
 	case s.Paused:
 		return "paused"
-	case s.Next != nil && time.Since(s.Next.At) > time.Minute:
-		return "overdue: no worker fires it"
+	case s.Late > time.Minute:
+		return screen.Brief(s.Late) + " late: no worker fires it"
 	default:
 		return ""
 	}

@@ -6,5 +6,5 @@ SELECT id, version, name, execution_component_name, execution_spec, codec_revisi
       triggered_by, trigger_reason,
   last_date, last_wall, last_task_id, last_error, last_error_date, modified_by, created_by, created_date,
       modified_date,
-  overlap, task_options, overdue, buffered_wall, replaced,
-      alternations FROM taskkit_schedule WHERE name > $1 ORDER BY name LIMIT $2;
+  overlap, task_options, overdue, buffered_wall, replaced, alternations, datetime('now',
+      'subsec') FROM taskkit_schedule WHERE name > $1 ORDER BY name LIMIT $2;
