@@ -40,13 +40,18 @@ type PermitAnswer struct {
 	Newest int64
 }
 
+// LimitRead is how many waiting tasks of a limit [Ops.Limited] reads at most.
+const LimitRead = 1000
+
 // LimitUse is the use of a key.
 type LimitUse struct {
 	Key       string
 	Executing int64 // tasks that execute
-	Waiting   int64 // tasks that wait for a permit
-	AtMost    int   // how many may execute: what was set, or the smallest option of a task
-	Set       bool  // by SetLimit
+	Waiting   int64 // tasks that wait for a permit, at most [LimitRead]
+	// MoreWaiting: at least Waiting tasks wait. The smallest option is that of those that were read.
+	MoreWaiting bool
+	AtMost      int  // how many may execute: what was set, or the smallest option of a task
+	Set         bool // by SetLimit
 	// First are the first tasks that execute, at most [PermitTasksMax].
 	First []PermitTask
 }

@@ -17,6 +17,8 @@ type Limit struct {
 	Set       bool   `json:"set"`       // by an operator
 	Executing int64  `json:"executing"` // jobs that hold a permit
 	Waiting   int64  `json:"waiting"`   // jobs that wait for one
+	// MoreWaiting: at least Waiting jobs wait, since not all were counted.
+	MoreWaiting bool `json:"moreWaiting,omitempty"`
 	// Jobs are the first jobs that hold a permit, by their ids, at most three.
 	Jobs []LimitJob `json:"jobs,omitempty"`
 }
@@ -54,7 +56,7 @@ func (s *Server) listLimits(w http.ResponseWriter, r *http.Request, _ Caller) er
 	}
 	page := LimitPage{Limits: []Limit{}}
 	for _, l := range found {
-		out := Limit{Key: l.Key, AtMost: l.AtMost, Set: l.Set, Executing: l.Executing, Waiting: l.Waiting}
+		out := Limit{Key: l.Key, AtMost: l.AtMost, Set: l.Set, Executing: l.Executing, Waiting: l.Waiting, MoreWaiting: l.MoreWaiting}
 		for _, t := range l.Tasks {
 			out.Jobs = append(out.Jobs, LimitJob{t.Task, t.Worker})
 		}

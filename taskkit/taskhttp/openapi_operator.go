@@ -154,7 +154,7 @@ func operatorSchemas() object {
 			},
 		},
 		"Limit": nothingElse(object{
-			"key": textSchema, "atMost": countSchema, "set": flagSchema, "executing": countSchema, "waiting": countSchema, "jobs": list("LimitJob"),
+			"key": textSchema, "atMost": countSchema, "set": flagSchema, "executing": countSchema, "waiting": countSchema, "moreWaiting": flagSchema, "jobs": list("LimitJob"),
 		}, "key", "atMost", "set", "executing", "waiting"),
 		"LimitJob":      nothingElse(object{"id": idSchema, "worker": textSchema}, "id", "worker"),
 		"LimitPage":     nothingElse(object{"limits": list("Limit"), "next": textSchema}, "limits"),

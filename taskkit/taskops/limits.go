@@ -16,6 +16,8 @@ type LimitUse struct {
 	Set       bool   `json:"set"`       // by [Operator.SetLimit]
 	Executing int64  `json:"executing"` // tasks with a permit
 	Waiting   int64  `json:"waiting"`   // tasks that wait for one
+	// MoreWaiting: at least Waiting tasks wait: 1,000 were counted, and AtMost is the smallest of these.
+	MoreWaiting bool `json:"moreWaiting,omitempty"`
 	// Tasks are the first tasks with a permit, by their ids, at most three.
 	Tasks []LimitTask `json:"tasks,omitempty"`
 }
@@ -38,7 +40,7 @@ func (o *Operator) Limits(ctx context.Context, after string, most int) ([]LimitU
 	}
 	made := make([]LimitUse, len(uses))
 	for i, u := range uses {
-		made[i] = LimitUse{Key: u.Key, AtMost: u.AtMost, Set: u.Set, Executing: u.Executing, Waiting: u.Waiting}
+		made[i] = LimitUse{Key: u.Key, AtMost: u.AtMost, Set: u.Set, Executing: u.Executing, Waiting: u.Waiting, MoreWaiting: u.MoreWaiting}
 		for _, t := range u.First {
 			made[i].Tasks = append(made[i].Tasks, LimitTask{t.Task, t.Process})
 		}

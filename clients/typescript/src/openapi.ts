@@ -938,6 +938,7 @@ export interface components {
             executing: number;
             jobs?: components["schemas"]["LimitJob"][];
             key: string;
+            moreWaiting?: boolean;
             set: boolean;
             waiting: number;
         };

@@ -51,7 +51,7 @@ many wait for a permit, and which tasks have one. A limit is listed while a task
 					if l.Set {
 						by = "set"
 					}
-					rows[i] = []string{l.Key, fmt.Sprint(l.AtMost), by, fmt.Sprint(l.Executing), fmt.Sprint(l.Waiting), limitTasks(l)}
+					rows[i] = []string{l.Key, fmt.Sprint(l.AtMost), by, fmt.Sprint(l.Executing), atLeast(l.Waiting, l.MoreWaiting), limitTasks(l)}
 				}
 				a.out.Table([]string{"key", "at most", "by", "executing", "waiting", "tasks with a permit"}, rows, 1, 3, 4)
 			})
