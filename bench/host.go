@@ -21,9 +21,12 @@ import (
 	"taskkit.dev/internal/testkit/testdb/cluster"
 )
 
-// connections is how many connections PostgreSQL allows: enough for eight processes. The cluster allows 600, for tests
+// fewConnections is how many connections PostgreSQL allows: enough for eight processes. The cluster allows 600, for tests
 // that run at once; with them, submits by eight goroutines were 1.5 % slower.
-const connections = "max_connections = 300"
+const fewConnections = "max_connections = 300"
+
+// manyConnections is for 200 workers in the scenario connections.
+const manyConnections = "max_connections = 1000"
 
 // debian resets the other settings of a cluster for tests to the defaults of Debian's packages.
 var debian = []string{
@@ -56,7 +59,11 @@ func newHost(ctx context.Context, needs map[string]bool) (*host, error) {
 	}
 	h := &host{dir: dir}
 	if needs["postgres"] {
-		if h.postgres, err = cluster.StartPostgres(ctx, connections); err != nil {
+		allowed := fewConnections
+		if needs["many connections"] {
+			allowed = manyConnections
+		}
+		if h.postgres, err = cluster.StartPostgres(ctx, allowed); err != nil {
 			return nil, errors.Join(err, h.close())
 		}
 		if err := h.admin(ctx, debian...); err != nil {

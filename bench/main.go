@@ -52,6 +52,7 @@ func scenarios() []scenario {
 		{"submit", []string{"postgres", "redis"}, submit},
 		{"latency", []string{"postgres", "pgbouncer"}, latency},
 		{"idle", []string{"postgres"}, idle},
+		{"connections", []string{"postgres", "many connections"}, connections},
 		{"weight", []string{"postgres"}, weight},
 		{"curve", []string{"postgres"}, curve},
 		{"codec", nil, codecs},

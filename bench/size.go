@@ -34,7 +34,7 @@ type sizes struct {
 	ended, foreign, waiting, running, events, items int
 }
 
-// sizesOf are the sizes of issue 48 at a scale.
+// sizesOf are the sizes of the large tables at a scale.
 func sizesOf(scale float64) sizes {
 	n := func(full int) int { return max(int(float64(full)*scale), 10) }
 	return sizes{

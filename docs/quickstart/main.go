@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
@@ -112,6 +113,7 @@ func open(url, file string) (*sql.DB, *ent.Client, error) {
 		return nil, nil, err
 	}
 	db.SetMaxIdleConns(16) // a worker's Slots and three more; database/sql keeps two
+	db.SetConnMaxIdleTime(time.Minute)
 	return db, ent.NewClient(ent.Driver(entsql.OpenDB(name, db))), nil
 }
 
