@@ -89,7 +89,7 @@ func size(ctx context.Context, args []string, stdout, progress io.Writer) (err e
 	fmt.Fprintf(stdout, "%s, scale %g: %s ended tasks, %s waiting of kinds that no worker has, %s waiting of others, %s running, %s events, %s items; made in %v\n\n",
 		full.name, *scale, figure(float64(n.ended)), figure(float64(n.foreign)), figure(float64(n.waiting)), figure(float64(n.running)),
 		figure(float64(n.events)), figure(float64(n.items)), time.Since(began).Round(time.Second))
-	for _, part := range []func(context.Context, *sized, *sized, sizes, time.Duration, io.Writer) error{statementSizes, workerSizes, cleanerSizes} {
+	for _, part := range []func(context.Context, *sized, *sized, sizes, time.Duration, io.Writer) error{statementSizes, workerSizes, cleanerSizes, indexSizes} {
 		if err := part(ctx, full, empty, n, *window, stdout); err != nil {
 			return err
 		}
