@@ -50,7 +50,10 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		Open: func(t session.Task, raw json.RawMessage) (session.Call, error) {
 			c := &call[Spec, State, Result]{
 				kind: k, x: x, aborter: aborter, report: report, targets: targets,
-				segmenter: segmenter, merger: merger, stager: stager, raw: raw,
+				segmenter: segmenter, merger: merger, stager: stager,
+			}
+			if targets != nil {
+				c.raw = raw
 			}
 			if raw != nil {
 				if err := k.readSpec(t.SpecRevision, raw, &c.spec); err != nil {
@@ -92,7 +95,7 @@ type call[Spec, State, Result any] struct {
 	stager    Stager[Spec, State]                                        // nil: there is none
 	limits    func() map[string]int                                      // nil: there is no Limiter
 	spec      Spec
-	raw       json.RawMessage // the stored spec
+	raw       json.RawMessage // the stored spec, of a kind that finds its targets
 }
 
 // batch returns a batch for the executor, with the state decoded anew.
