@@ -331,7 +331,7 @@ const unusedLimit = 60 * 60 * 1000
 // Limited implements [store.Ops]. Tasks with a permit are few. Each task is looked up by its id, whatever the planner expects.
 func (b *Base) Limited(ctx context.Context, after string, limit int) ([]store.LimitUse, error) {
 	const rows = "(SELECT l.task_id, l.fence, l.at_most FROM {s}taskkit_task_limit l WHERE l.limit_key = k.limit_key AND "
-	holders := rows + "NOT l.waiting)"
+	executing := rows + "NOT l.waiting)"
 	waiters := rows + "l.waiting ORDER BY l.task_id LIMIT " + strconv.Itoa(store.LimitRead) + ")"
 	task := func(condition string) string {
 		return "(SELECT " + condition + " FROM {s}taskkit_queued_task q WHERE q.id = l.task_id)"
@@ -340,9 +340,9 @@ func (b *Base) Limited(ctx context.Context, after string, limit int) ([]store.Li
 	open := task("q.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')")
 	var uses []store.LimitUse
 	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT k.limit_key, k.at_most,
-  (SELECT count(*) FROM `+holders+` l WHERE `+task("q.fence = l.fence AND "+inFlight)+`),
+  (SELECT count(*) FROM `+executing+` l WHERE `+task("q.fence = l.fence AND "+inFlight)+`),
   (SELECT count(*) FROM `+waiters+` l WHERE `+task("q.fence = l.fence AND q.workflow_status = 'QUEUED'")+`),
-  (SELECT min(l.at_most) FROM (SELECT * FROM `+holders+` h UNION ALL SELECT * FROM `+waiters+` w) l WHERE `+open+`)
+  (SELECT min(l.at_most) FROM (SELECT * FROM `+executing+` h UNION ALL SELECT * FROM `+waiters+` w) l WHERE `+open+`)
 FROM {s}taskkit_limit k WHERE k.limit_key > $1 AND k.limit_key NOT LIKE '`+lifecycle.ReservedLimit+`%'
   AND (k.at_most IS NOT NULL OR (SELECT 1 FROM {s}taskkit_task_limit l WHERE l.limit_key = k.limit_key AND `+open+` LIMIT 1) = 1)
 ORDER BY k.limit_key LIMIT $2`), []any{after, int64(limit)}, func(rows *sql.Rows) error {
