@@ -1,0 +1,101 @@
+package dbstore_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"taskkit.dev/internal/testkit/testdb"
+)
+
+// compiledAbove is the default of jit_above_cost: PostgreSQL compiles a statement whose estimated cost is higher, which takes
+// seconds, whatever it reads.
+const compiledAbove = 100_000
+
+// filled are many ended tasks, with events and items, and statistics of them.
+const filled = `SET LOCAL session_replication_role = replica;
+INSERT INTO taskkit_queued_task (id, created_by, modified_by, owner_id, run_as_id, execution_component_name, workflow_status, fence, workflow_stopped_date)
+SELECT gen_random_uuid(), o, o, o, o, 'kind' || g % 12, 'COMPLETED', 1, now() - g * interval '1 minute' FROM generate_series(1, 30000) g, LATERAL (SELECT gen_random_uuid() o WHERE g > 0) x;
+INSERT INTO taskkit_task_event (id, task_id, action, was) SELECT gen_random_uuid(), id, 'stop', 'QUEUED' FROM taskkit_queued_task;
+INSERT INTO taskkit_task_item (id, task_id, attempt, outcome, code, item, detail) SELECT gen_random_uuid(), id, 1, 'skipped', '', '', '' FROM taskkit_queued_task;
+ANALYZE taskkit_queued_task, taskkit_task_event, taskkit_task_item`
+
+// large are the tables that are never read from begin to end.
+var large = []string{"taskkit_queued_task", "taskkit_task_event", "taskkit_task_item"}
+
+// plan is a node of a plan of PostgreSQL.
+type plan struct {
+	Node  string  `json:"Node Type"`
+	Table string  `json:"Relation Name"`
+	Cost  float64 `json:"Total Cost"`
+	Plans []plan  `json:"Plans"`
+}
+
+// scans returns the large tables that a plan reads from begin to end.
+func (p plan) scans() (tables []string) {
+	if p.Node == "Seq Scan" && slices.Contains(large, p.Table) {
+		tables = append(tables, p.Table)
+	}
+	for _, below := range p.Plans {
+		tables = append(tables, below.scans()...)
+	}
+	return tables
+}
+
+// No statement of the store reads a large table from begin to end, and PostgreSQL compiles none: in tables without statistics, and
+// with many ended tasks.
+func TestPlansOfStatements(t *testing.T) {
+	t.Parallel()
+	for name, fill := range map[string]string{"no statistics": "", "many ended tasks": filled} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := testdb.Postgres(t)
+			opened(t, db)
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback() }()
+			exec := func(query string) {
+				t.Helper()
+				if _, err := tx.ExecContext(t.Context(), query); err != nil {
+					t.Fatalf("%s: %v", query, err)
+				}
+			}
+			for query := range strings.SplitSeq(fill, ";\n") {
+				exec(query)
+			}
+			exec("SET LOCAL plan_cache_mode = force_generic_plan")
+			for file, text := range goldenTexts(t) {
+				for query := range strings.SplitSeq(text, ";\n") {
+					if !resolved.MatchString(query) || strings.Contains(query, "no_such_column") {
+						continue
+					}
+					exec("PREPARE golden AS " + strings.ReplaceAll(query, `"taskkit"`, `"`+db.Schema+`"`))
+					var params, text string
+					const nulls = "SELECT coalesce('(' || string_agg('NULL', ',') || ')', '') FROM pg_prepared_statements p, pg_catalog.unnest(p.parameter_types) WHERE p.name = 'golden'"
+					if err := tx.QueryRowContext(t.Context(), nulls).Scan(&params); err != nil {
+						t.Fatal(err)
+					}
+					if err := tx.QueryRowContext(t.Context(), "EXPLAIN (FORMAT JSON) EXECUTE golden"+params).Scan(&text); err != nil {
+						t.Fatal(err)
+					}
+					exec("DEALLOCATE golden")
+					var plans []struct{ Plan plan }
+					if err := json.Unmarshal([]byte(text), &plans); err != nil {
+						t.Fatal(err)
+					}
+					p := plans[0].Plan
+					if p.Cost > compiledAbove {
+						t.Errorf("%s: the estimated cost is %.0f:\n%s", file, p.Cost, query)
+					}
+					// Counts reads at most a hundred thousand tasks, and there are fewer.
+					if tables := p.scans(); fill != "" && !strings.HasPrefix(file, "counts") && len(tables) > 0 {
+						t.Errorf("%s: reads %v from begin to end:\n%s", file, tables, query)
+					}
+				}
+			}
+		})
+	}
+}
