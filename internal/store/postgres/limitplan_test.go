@@ -28,7 +28,7 @@ SELECT gen_random_uuid(), id, 'key', 1, 2, true FROM made`
 			if state == "statistics" {
 				exec("ANALYZE taskkit_queued_task, taskkit_task_limit, taskkit_limit")
 			}
-			eachPlan(t, db, query, args, func(mode string, s scans, buffers int) {
+			eachPlan(t, db, query, args, func(mode string, _ scans, buffers int) {
 				// Twice: how many wait, and the smallest of their limits. An entry, its row, and the task by its id.
 				if most := 2 * 6 * store.LimitRead; buffers > most {
 					t.Errorf("%s: read %d buffers, want at most %d", mode, buffers, most)

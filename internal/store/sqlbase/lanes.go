@@ -90,7 +90,7 @@ func (t Statements) laneCounts(lanes, read string) string {
   ) t`
 	if t.dialect == dialect.SQLite {
 		return `SELECT queue, execution_component_name, codec_revision, counts ->> 0 AS waiting, counts ->> 1 AS due, counts ->> 2 AS oldest FROM (
-  SELECT w.*, (SELECT json_array(` + counts + ")" + from + `) AS counts FROM ` + lanes + ` LIMIT -1
+  SELECT w.queue, w.execution_component_name, w.codec_revision, (SELECT json_array(` + counts + ")" + from + `) AS counts FROM ` + lanes + ` LIMIT -1
 ) n`
 	}
 	return "SELECT w.queue, w.execution_component_name, w.codec_revision, n.waiting, n.due, n.oldest FROM " + lanes + " CROSS JOIN LATERAL (SELECT " + counts + from + ") n(waiting, due, oldest)"

@@ -342,7 +342,7 @@ func (b *Base) Limited(ctx context.Context, after string, limit int) ([]store.Li
 	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT k.limit_key, k.at_most,
   (SELECT count(*) FROM `+executing+` l WHERE `+task("q.fence = l.fence AND "+inFlight)+`),
   (SELECT count(*) FROM `+waiters+` l WHERE `+task("q.fence = l.fence AND q.workflow_status = 'QUEUED'")+`),
-  (SELECT min(l.at_most) FROM (SELECT * FROM `+executing+` h UNION ALL SELECT * FROM `+waiters+` w) l WHERE `+open+`)
+  (SELECT min(l.at_most) FROM (SELECT h.task_id, h.at_most FROM `+executing+` h UNION ALL SELECT w.task_id, w.at_most FROM `+waiters+` w) l WHERE `+open+`)
 FROM {s}taskkit_limit k WHERE k.limit_key > $1 AND k.limit_key NOT LIKE '`+lifecycle.ReservedLimit+`%'
   AND (k.at_most IS NOT NULL OR (SELECT 1 FROM {s}taskkit_task_limit l WHERE l.limit_key = k.limit_key AND `+open+` LIMIT 1) = 1)
 ORDER BY k.limit_key LIMIT $2`), []any{after, int64(limit)}, func(rows *sql.Rows) error {

@@ -40,7 +40,7 @@ func (b *Base) UnknownKinds(ctx context.Context) (found []store.UnknownKind, err
 // FindUnknownKinds implements [store.Ops].
 func (b *Base) FindUnknownKinds(ctx context.Context) (found []store.UnknownKind, err error) {
 	_, err = sqlrows.Query(ctx, b.q, b.SQL("WITH RECURSIVE "+b.waitingLanes()+`, unknown AS (
-  SELECT * FROM lanes q WHERE `+b.served()+" AND NOT "+b.knownBy("")+` AND q.queue NOT IN (SELECT name FROM {s}taskkit_queue WHERE paused)
+  SELECT queue, execution_component_name, codec_revision, rank FROM lanes q WHERE `+b.served()+" AND NOT "+b.knownBy("")+` AND q.queue NOT IN (SELECT name FROM {s}taskkit_queue WHERE paused)
 ), counted AS (
   `+b.laneCounts("unknown", "$1")+`
 )

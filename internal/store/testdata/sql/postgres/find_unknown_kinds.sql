@@ -50,7 +50,8 @@ WITH RECURSIVE queues AS (
     ORDER BY t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1,
         4) END LIMIT 1) FROM lanes w WHERE w.rank IS NOT NULL
 ), unknown AS (
-  SELECT * FROM lanes q WHERE EXISTS (SELECT FROM "taskkit".taskkit_task_process p WHERE p.ended_date IS NULL
+  SELECT queue, execution_component_name, codec_revision,
+      rank FROM lanes q WHERE EXISTS (SELECT FROM "taskkit".taskkit_task_process p WHERE p.ended_date IS NULL
       AND NOT p.safe_mode AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue))
       AND NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
   WHERE p.ended_date IS NULL

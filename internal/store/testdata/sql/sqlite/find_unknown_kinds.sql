@@ -49,7 +49,8 @@ WITH RECURSIVE queues AS (
     ORDER BY t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE min(t.attempts + 1,
         4) END LIMIT 1) FROM lanes w WHERE w.rank IS NOT NULL
 ), unknown AS (
-  SELECT * FROM lanes q WHERE EXISTS (SELECT 1 FROM taskkit_task_process p,
+  SELECT queue, execution_component_name, codec_revision,
+      rank FROM lanes q WHERE EXISTS (SELECT 1 FROM taskkit_task_process p,
       json_each(p.queues) u WHERE p.ended_date IS NULL AND NOT p.safe_mode AND u.value = q.queue)
       AND NOT EXISTS (SELECT 1 FROM taskkit_task_process p, json_each(p.kinds) k, json_each(k.value) r
   WHERE p.ended_date IS NULL AND k.key = q.execution_component_name AND r.value = q.codec_revision
@@ -58,7 +59,8 @@ WITH RECURSIVE queues AS (
 ), counted AS (
   SELECT queue, execution_component_name, codec_revision, counts ->> 0 AS waiting, counts ->> 1 AS due,
       counts ->> 2 AS oldest FROM (
-  SELECT w.*, (SELECT json_array(count(*), count(*) FILTER (WHERE t.not_before <= datetime('now', 'subsec')),
+  SELECT w.queue, w.execution_component_name, w.codec_revision, (SELECT json_array(count(*),
+      count(*) FILTER (WHERE t.not_before <= datetime('now', 'subsec')),
       min(t.not_before) FILTER (WHERE t.not_before <= datetime('now', 'subsec'))) FROM (
     SELECT t.not_before FROM taskkit_queued_task t INDEXED BY taskkit_claim
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue

@@ -9,9 +9,9 @@ SELECT k.limit_key, k.at_most,
       l.at_most FROM taskkit_task_limit l WHERE l.limit_key = k.limit_key
       AND l.waiting ORDER BY l.task_id LIMIT 1000) l WHERE (SELECT q.fence = l.fence
       AND q.workflow_status = 'QUEUED' FROM taskkit_queued_task q WHERE q.id = l.task_id)),
-  (SELECT min(l.at_most) FROM (SELECT * FROM (SELECT l.task_id, l.fence,
+  (SELECT min(l.at_most) FROM (SELECT h.task_id, h.at_most FROM (SELECT l.task_id, l.fence,
       l.at_most FROM taskkit_task_limit l WHERE l.limit_key = k.limit_key
-      AND NOT l.waiting) h UNION ALL SELECT * FROM (SELECT l.task_id, l.fence,
+      AND NOT l.waiting) h UNION ALL SELECT w.task_id, w.at_most FROM (SELECT l.task_id, l.fence,
       l.at_most FROM taskkit_task_limit l WHERE l.limit_key = k.limit_key
       AND l.waiting ORDER BY l.task_id LIMIT 1000) w) l WHERE (SELECT q.workflow_status IN ('QUEUED',
       'SCHEDULING', 'EXECUTING') FROM taskkit_queued_task q WHERE q.id = l.task_id))

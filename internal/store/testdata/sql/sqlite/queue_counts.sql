@@ -51,7 +51,8 @@ WITH RECURSIVE queues AS (
 ), counted AS MATERIALIZED (
 SELECT queue, execution_component_name, codec_revision, counts ->> 0 AS waiting, counts ->> 1 AS due,
     counts ->> 2 AS oldest FROM (
-  SELECT w.*, (SELECT json_array(count(*), count(*) FILTER (WHERE t.not_before <= datetime('now', 'subsec')),
+  SELECT w.queue, w.execution_component_name, w.codec_revision, (SELECT json_array(count(*),
+      count(*) FILTER (WHERE t.not_before <= datetime('now', 'subsec')),
       min(t.not_before) FILTER (WHERE t.not_before <= datetime('now', 'subsec'))) FROM (
     SELECT t.not_before FROM taskkit_queued_task t INDEXED BY taskkit_claim
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
