@@ -40,8 +40,9 @@ type PermitAnswer struct {
 	Newest int64
 }
 
-// LimitRead is how many waiting tasks of a limit [Ops.Limited] reads at most.
-const LimitRead = 1000
+// LimitRead is how many waiting tasks of a limit [Ops.Limited] counts at most: of more PostgreSQL would compile the statement
+// (jit_above_cost).
+const LimitRead = 300
 
 // LimitUse is the use of a key.
 type LimitUse struct {

@@ -43,7 +43,7 @@ type Queue struct {
 type UnknownKind struct {
 	Kind     string    `json:"kind"`
 	Revision int       `json:"revision"`
-	Jobs     int64     `json:"jobs"` // at least so many were due when it was last seen
+	Jobs     int64     `json:"jobs"` // at least so many are due
 	Since    time.Time `json:"since"`
 }
 

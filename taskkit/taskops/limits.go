@@ -16,7 +16,7 @@ type LimitUse struct {
 	Set       bool   `json:"set"`       // by [Operator.SetLimit]
 	Executing int64  `json:"executing"` // tasks with a permit
 	Waiting   int64  `json:"waiting"`   // tasks that wait for one
-	// MoreWaiting: at least Waiting tasks wait: 1,000 were counted, and AtMost is the smallest of these.
+	// MoreWaiting: at least Waiting tasks wait: 300 were read, and AtMost is the smallest of these.
 	MoreWaiting bool `json:"moreWaiting,omitempty"`
 	// Tasks are the first tasks with a permit, by their ids, at most three.
 	Tasks []LimitTask `json:"tasks,omitempty"`

@@ -49,7 +49,7 @@ type QueueInfo struct {
 type UnknownKind struct {
 	Kind     string    `json:"kind"`
 	Revision int       `json:"revision"`
-	Tasks    int64     `json:"tasks"` // at least so many are due: no more than 1,000 of a queue and a rank are read
+	Tasks    int64     `json:"tasks"` // at least so many are due: 100 of each priority and number of failed tries are counted
 	Since    time.Time `json:"since"` // when a worker first saw it, which is once a minute; now if none has yet
 }
 

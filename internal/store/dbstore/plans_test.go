@@ -19,10 +19,12 @@ INSERT INTO taskkit_queued_task (id, created_by, modified_by, owner_id, run_as_i
 SELECT gen_random_uuid(), o, o, o, o, 'kind' || g % 12, 'COMPLETED', 1, now() - g * interval '1 minute' FROM generate_series(1, 30000) g, LATERAL (SELECT gen_random_uuid() o WHERE g > 0) x;
 INSERT INTO taskkit_task_event (id, task_id, action, was) SELECT gen_random_uuid(), id, 'stop', 'QUEUED' FROM taskkit_queued_task;
 INSERT INTO taskkit_task_item (id, task_id, attempt, outcome, code, item, detail) SELECT gen_random_uuid(), id, 1, 'skipped', '', '', '' FROM taskkit_queued_task;
-ANALYZE taskkit_queued_task, taskkit_task_event, taskkit_task_item`
+INSERT INTO taskkit_limit (id, limit_key) SELECT gen_random_uuid(), 'key ' || g FROM generate_series(1, 500) g;
+INSERT INTO taskkit_task_limit (id, task_id, limit_key, fence, at_most, waiting) SELECT gen_random_uuid(), id, 'key 1', 1, 2, true FROM taskkit_queued_task;
+ANALYZE taskkit_queued_task, taskkit_task_event, taskkit_task_item, taskkit_task_limit, taskkit_limit`
 
 // large are the tables that are never read from begin to end.
-var large = []string{"taskkit_queued_task", "taskkit_task_event", "taskkit_task_item"}
+var large = []string{"taskkit_queued_task", "taskkit_task_event", "taskkit_task_item", "taskkit_task_limit"}
 
 // plan is a node of a plan of PostgreSQL.
 type plan struct {

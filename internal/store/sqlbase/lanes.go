@@ -36,24 +36,24 @@ func (t Statements) rank(alias string) string {
 	return lifecycle.PostgresRank(alias)
 }
 
-// few selects columns of the rows of a table expression that meet a condition, as the table w. PostgreSQL estimates ten rows of an
+// few selects columns of the rows of a table expression that meet a condition, as a table with a name. PostgreSQL estimates ten rows of an
 // array, and of a recursive query a hundred times as many as of the one before it: it would compile the statement
 // (jit_above_cost), which takes seconds.
-func (t Statements) few(table, where string, columns ...string) string {
+func (t Statements) few(as, table, where string, columns ...string) string {
 	if t.dialect == dialect.SQLite {
-		return "(SELECT " + strings.Join(columns, ", ") + " FROM " + table + " WHERE " + where + ") w"
+		return "(SELECT " + strings.Join(columns, ", ") + " FROM " + table + " WHERE " + where + ") " + as
 	}
 	arrays := make([]string, len(columns))
 	for i, c := range columns {
 		arrays[i] = "ARRAY(SELECT " + c + " FROM " + table + " WHERE " + where + ")"
 	}
-	return sqlrows.Unnest("w", arrays, columns)
+	return sqlrows.Unnest(as, arrays, columns)
 }
 
 // waitingLanes are the table expressions that end with lanes: the queues, kinds, revisions and ranks in which tasks wait, and one
 // row without a rank for each queue, kind and revision. They read one entry of the index taskkit_claim for each value of each
-// column, however many tasks wait.
-func (t Statements) waitingLanes() string {
+// column, however many tasks wait. Of a table, such as queues, only the rows are followed that meet its condition on q.
+func (t Statements) waitingLanes(conditions map[string]string) string {
 	var tables []string
 	outer, same, from := "", "true", ""
 	var columns []string
@@ -69,19 +69,23 @@ func (t Statements) waitingLanes() string {
 		outer += "w." + l.column + ", "
 		same = strings.TrimPrefix(same+" AND "+l.value+" = w."+l.column, "true AND ")
 		columns = append(columns, l.column)
-		from = " FROM " + t.few(l.table, l.column+" IS NOT NULL", columns...)
+		where := l.column + " IS NOT NULL"
+		if and := conditions[l.table]; and != "" {
+			where += " AND " + and
+		}
+		from = " FROM " + t.few("w", l.table+" q", where, columns...)
 	}
 	return strings.Join(tables, ", ")
 }
 
-// laneCounts is a query of the lanes of a table expression, see waitingLanes: each with how many tasks wait in it, how many of them
-// are due, and since when the first is. It reads as many entries of a lane as a parameter says. Those that are due come first.
-func (t Statements) laneCounts(lanes, read string) string {
-	now, limit, order := "statement_timestamp()", "(SELECT "+read+"::bigint)", "t.not_before, t.id"
+// laneCounts is a query of the lanes, see waitingLanes: each with how many tasks wait in it, how many of them are due, and since
+// when the first is. It reads one entry of a lane more than a parameter says. Those that are due come first.
+func (t Statements) laneCounts(read string) string {
+	now, limit, order := "statement_timestamp()", "(SELECT "+read+"::bigint + 1)", "t.not_before, t.id"
 	if t.dialect == dialect.SQLite {
-		now, limit, order = "{now}", read+" + 0", "t.not_before"
+		now, limit, order = "{now}", read+" + 1", "t.not_before"
 	}
-	lanes = t.few(lanes, "rank IS NOT NULL", "queue", "execution_component_name", "codec_revision", "rank")
+	lanes := t.few("w", "lanes", "rank IS NOT NULL", "queue", "execution_component_name", "codec_revision", "rank")
 	counts := "count(*), count(*) FILTER (WHERE t.not_before <= " + now + "), min(t.not_before) FILTER (WHERE t.not_before <= " + now + ")"
 	from := ` FROM (
     SELECT t.not_before FROM ` + t.tasksByClaim() + `

@@ -174,7 +174,8 @@ func (b *Base) TakePermits(ctx context.Context, tasks []store.PermitRequest) ([]
 
 // WakeWaiting implements [store.Upkeep].
 func (b *Base) WakeWaiting(ctx context.Context, keys []string) (woken []uuid.UUID, err error) {
-	keys, err = b.limitKeys(ctx, b.q, "SELECT DISTINCT limit_key FROM {s}taskkit_task_limit WHERE waiting AND limit_key "+b.anyText("$1"), b.textsArg(keys))
+	keys, err = b.limitKeys(ctx, b.q, "SELECT k.limit_key FROM {s}taskkit_limit k WHERE k.limit_key "+b.anyText("$1")+
+		" AND (SELECT 1 FROM "+limitRows("l.waiting", 1)+" w) = 1", b.textsArg(keys))
 	if err != nil || len(keys) == 0 {
 		return nil, err
 	}
@@ -287,7 +288,7 @@ func (b *Base) areLimits(some *bool) Step {
 // what is not needed any more.
 func (b *Base) reapLimits(ctx context.Context, r *store.Reaped) error {
 	for after := ""; ; {
-		keys, err := b.limitKeys(ctx, b.q, "SELECT DISTINCT limit_key FROM {s}taskkit_task_limit WHERE waiting AND limit_key > $1 ORDER BY limit_key LIMIT $2", after, int64(page))
+		keys, err := b.limitKeys(ctx, b.q, waitingKeys, after, int64(page))
 		if err != nil {
 			return fmt.Errorf("look for tasks that wait under limits: %w", err)
 		}
@@ -302,8 +303,7 @@ func (b *Base) reapLimits(ctx context.Context, r *store.Reaped) error {
 		r.Woken = append(r.Woken, woken...)
 	}
 	old, err := b.limitKeys(ctx, b.q, `SELECT k.limit_key FROM {s}taskkit_limit k WHERE k.at_most IS NULL AND k.modified_date < `+b.ago("$1")+`
-  AND NOT EXISTS (SELECT 1 FROM {s}taskkit_task_limit l JOIN {s}taskkit_queued_task q ON q.id = l.task_id AND q.workflow_status`+AsExpression+` IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
-    WHERE l.limit_key = k.limit_key) LIMIT $2`, int64(unusedLimit), int64(page))
+  AND NOT (`+limitUsed+`) LIMIT $2`, int64(unusedLimit), int64(page))
 	if err != nil || len(old) == 0 {
 		return err
 	}
@@ -319,8 +319,8 @@ func (b *Base) reapLimits(ctx context.Context, r *store.Reaped) error {
 		if err := b.forgetLimited(ctx, q, p.stale); err != nil {
 			return err
 		}
-		_, err = q.ExecContext(ctx, b.SQL(`DELETE FROM {s}taskkit_limit WHERE at_most IS NULL AND limit_key `+b.anyText("$1")+`
-  AND NOT EXISTS (SELECT 1 FROM {s}taskkit_task_limit l WHERE l.limit_key = taskkit_limit.limit_key)`), b.textsArg(old))
+		_, err = q.ExecContext(ctx, b.SQL(`DELETE FROM {s}taskkit_limit AS k WHERE k.at_most IS NULL AND k.limit_key `+b.anyText("$1")+`
+  AND (SELECT 1 FROM `+limitRows("NOT l.waiting", 1)+` w) IS NULL AND (SELECT 1 FROM `+limitRows("l.waiting", 1)+` w) IS NULL`), b.textsArg(old))
 		return err
 	})
 }
@@ -328,30 +328,64 @@ func (b *Base) reapLimits(ctx context.Context, r *store.Reaped) error {
 // unusedLimit is how long, in milliseconds, the row of a key stays that no task has.
 const unusedLimit = 60 * 60 * 1000
 
-// Limited implements [store.Ops]. Tasks with a permit are few. Each task is looked up by its id, whatever the planner expects.
+// limitRows is a table of the first rows of a key k that meet a condition. Each of the two partial indexes serves one of waiting
+// and NOT waiting, by its order whatever the planner expects.
+func limitRows(condition string, most int) string {
+	return "(SELECT l.task_id, l.fence, l.at_most FROM {s}taskkit_task_limit l WHERE l.limit_key = k.limit_key AND " + condition +
+		" ORDER BY l.task_id LIMIT " + strconv.Itoa(most) + ")"
+}
+
+// limitedTask is a condition on the task of a row l of a limit, which is looked up by its id.
+func limitedTask(condition string) string {
+	return "(SELECT " + condition + " FROM {s}taskkit_queued_task q WHERE q.id = l.task_id)"
+}
+
+var (
+	// executingLimited and waitingLimited are the rows of a key k that are read: one more than are counted. Rows are stale until
+	// a worker removes them.
+	executingLimited = limitRows("NOT l.waiting", store.LimitRead+1)
+	waitingLimited   = limitRows("l.waiting", store.LimitRead+1)
+	bothLimited      = "(SELECT h.task_id, h.at_most FROM " + executingLimited + " h UNION ALL SELECT w.task_id, w.at_most FROM " + waitingLimited + " w)"
+	openLimited      = limitedTask("q.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')")
+
+	// limitUsed is the condition that a task has the key k, or that all rows are stale that are read for that.
+	limitUsed = `(SELECT coalesce(max(CASE WHEN ` + openLimited + ` THEN 1 END), CASE WHEN count(*) < ` + strconv.Itoa(limitSeen) + ` THEN 0 ELSE 1 END)
+    FROM (SELECT h.task_id FROM ` + limitRows("NOT l.waiting", limitSeen) + ` h UNION ALL SELECT w.task_id FROM ` + limitRows("l.waiting", limitSeen) + ` w) l) = 1`
+)
+
+// limitSeen is how many rows of a key are read to see whether a task has it.
+const limitSeen = 10
+
+// waitingKeys is a query of the keys after one under which tasks wait, which reads one row of each.
+const waitingKeys = `WITH RECURSIVE keys(limit_key) AS (
+  SELECT (SELECT l.limit_key FROM {s}taskkit_task_limit l WHERE l.waiting AND l.limit_key > $1 ORDER BY l.limit_key, l.task_id LIMIT 1)
+  UNION ALL
+  SELECT (SELECT l.limit_key FROM {s}taskkit_task_limit l WHERE l.waiting AND l.limit_key > k.limit_key ORDER BY l.limit_key, l.task_id LIMIT 1)
+  FROM keys k WHERE k.limit_key IS NOT NULL
+) SELECT limit_key FROM keys WHERE limit_key IS NOT NULL LIMIT $2`
+
+// Limited implements [store.Ops].
 func (b *Base) Limited(ctx context.Context, after string, limit int) ([]store.LimitUse, error) {
-	const rows = "(SELECT l.task_id, l.fence, l.at_most FROM {s}taskkit_task_limit l WHERE l.limit_key = k.limit_key AND "
-	executing := rows + "NOT l.waiting)"
-	waiters := rows + "l.waiting ORDER BY l.task_id LIMIT " + strconv.Itoa(store.LimitRead) + ")"
-	task := func(condition string) string {
-		return "(SELECT " + condition + " FROM {s}taskkit_queued_task q WHERE q.id = l.task_id)"
-	}
-	const inFlight = "q.workflow_status IN ('SCHEDULING', 'EXECUTING')"
-	open := task("q.workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')")
 	var uses []store.LimitUse
-	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT k.limit_key, k.at_most,
-  (SELECT count(*) FROM `+executing+` l WHERE `+task("q.fence = l.fence AND "+inFlight)+`),
-  (SELECT count(*) FROM `+waiters+` l WHERE `+task("q.fence = l.fence AND q.workflow_status = 'QUEUED'")+`),
-  (SELECT min(l.at_most) FROM (SELECT h.task_id, h.at_most FROM `+executing+` h UNION ALL SELECT w.task_id, w.at_most FROM `+waiters+` w) l WHERE `+open+`)
-FROM {s}taskkit_limit k WHERE k.limit_key > $1 AND k.limit_key NOT LIKE '`+lifecycle.ReservedLimit+`%'
-  AND (k.at_most IS NOT NULL OR (SELECT 1 FROM {s}taskkit_task_limit l WHERE l.limit_key = k.limit_key AND `+open+` LIMIT 1) = 1)
-ORDER BY k.limit_key LIMIT $2`), []any{after, int64(limit)}, func(rows *sql.Rows) error {
+	_, err := sqlrows.Query(ctx, b.q, b.SQL(`WITH page AS (
+  SELECT k.limit_key, k.at_most FROM {s}taskkit_limit k
+  WHERE k.limit_key > $1 AND k.limit_key NOT LIKE '`+lifecycle.ReservedLimit+`%' AND (k.at_most IS NOT NULL OR `+limitUsed+`)
+  ORDER BY k.limit_key LIMIT $2
+)
+SELECT k.limit_key, k.at_most,
+  (SELECT count(*) FROM `+executingLimited+` l WHERE `+limitedTask("q.fence = l.fence AND q.workflow_status IN ('SCHEDULING', 'EXECUTING')")+`),
+  (SELECT count(*) FROM `+waitingLimited+` l WHERE `+limitedTask("q.fence = l.fence AND q.workflow_status = 'QUEUED'")+`),
+  (SELECT count(*) FROM `+waitingLimited+` l),
+  (SELECT coalesce(min(CASE WHEN `+openLimited+` THEN l.at_most END), min(l.at_most)) FROM `+bothLimited+` l)
+FROM `+b.few("k", "page", "true", "limit_key", "at_most")+` ORDER BY k.limit_key`), []any{after, int64(limit)}, func(rows *sql.Rows) error {
 		var (
 			u         store.LimitUse
+			read      int64
 			set, most sql.NullInt64
 		)
-		err := rows.Scan(&u.Key, &set, &u.Executing, &u.Waiting, &most)
-		u.AtMost, u.Set, u.MoreWaiting = int(most.Int64), set.Valid, u.Waiting == store.LimitRead
+		err := rows.Scan(&u.Key, &set, &u.Executing, &u.Waiting, &read, &most)
+		u.AtMost, u.Set = int(most.Int64), set.Valid
+		u.Waiting, u.MoreWaiting = min(u.Waiting, store.LimitRead), read > store.LimitRead
 		if set.Valid {
 			u.AtMost = int(set.Int64)
 		}

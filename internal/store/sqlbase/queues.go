@@ -82,10 +82,11 @@ func (b *Base) PausedQueues(ctx context.Context) (found []store.QueuePause, err 
 
 // QueueCounts implements [store.Ops]. The condition of the index taskkit_in_flight is repeated, since SQLite does not conclude it.
 func (b *Base) QueueCounts(ctx context.Context, read int) (found []store.QueueCounts, err error) {
-	_, err = sqlrows.Query(ctx, b.q, b.SQL("WITH RECURSIVE "+b.waitingLanes()+", counted AS MATERIALIZED (\n"+b.laneCounts("lanes", "$1")+`
+	_, err = sqlrows.Query(ctx, b.q, b.SQL("WITH RECURSIVE "+b.waitingLanes(nil)+", counted AS MATERIALIZED (\n"+b.laneCounts("$1")+`
 )
 SELECT queue, CAST(sum(waiting) AS bigint), max(more_waiting), CAST(sum(due) AS bigint), max(more_due), CAST(sum(running) AS bigint), min(oldest), {now} FROM (
-  SELECT queue, waiting, CASE WHEN waiting < $1 THEN 0 ELSE 1 END AS more_waiting, due, CASE WHEN due < $1 THEN 0 ELSE 1 END AS more_due, 0 AS running, oldest
+  SELECT queue, CASE WHEN waiting > $1 THEN $1 ELSE waiting END AS waiting, CASE WHEN waiting > $1 THEN 1 ELSE 0 END AS more_waiting,
+    CASE WHEN due > $1 THEN $1 ELSE due END AS due, CASE WHEN due > $1 THEN 1 ELSE 0 END AS more_due, 0 AS running, oldest
   FROM counted
   UNION ALL
   SELECT queue, 0, 0, 0, 0, count(*), NULL

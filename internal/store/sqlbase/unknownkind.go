@@ -39,12 +39,12 @@ func (b *Base) UnknownKinds(ctx context.Context) (found []store.UnknownKind, err
 
 // FindUnknownKinds implements [store.Ops].
 func (b *Base) FindUnknownKinds(ctx context.Context) (found []store.UnknownKind, err error) {
-	_, err = sqlrows.Query(ctx, b.q, b.SQL("WITH RECURSIVE "+b.waitingLanes()+`, unknown AS (
-  SELECT queue, execution_component_name, codec_revision, rank FROM lanes q WHERE `+b.served()+" AND NOT "+b.knownBy("")+` AND q.queue NOT IN (SELECT name FROM {s}taskkit_queue WHERE paused)
-), counted AS (
-  `+b.laneCounts("unknown", "$1")+`
+	lanes := b.waitingLanes(map[string]string{
+		"queues": b.served() + " AND q.queue NOT IN (SELECT name FROM {s}taskkit_queue WHERE paused)", "revisions": "NOT " + b.knownBy(""),
+	})
+	_, err = sqlrows.Query(ctx, b.q, b.SQL("WITH RECURSIVE "+lanes+", counted AS (\n  "+b.laneCounts("$1")+`
 )
-SELECT execution_component_name, codec_revision, queue, CAST(sum(due) AS bigint), {now}, {now} FROM counted WHERE due > 0
+SELECT execution_component_name, codec_revision, queue, CAST(sum(CASE WHEN due > $1 THEN $1 ELSE due END) AS bigint), {now}, {now} FROM counted WHERE due > 0
 GROUP BY 1, 2, 3`), []any{int64(store.UnknownCounted)}, readUnknown(&found))
 	if err != nil {
 		return nil, fmt.Errorf("look for tasks of unknown kinds: %w", err)

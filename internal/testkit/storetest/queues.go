@@ -135,8 +135,8 @@ func queueCounts(e *env) {
 		task(func(t *store.NewTask) { t.Kind, t.Priority = "other", 3 }), task(func(t *store.NewTask) { t.Revision = 2 }))
 	for read, want := range map[int][4]any{
 		1: {int64(4), true, int64(4), true},
-		2: {int64(6), true, int64(5), true},
-		3: {int64(7), true, int64(5), false},
+		2: {int64(6), true, int64(5), false},
+		3: {int64(7), false, int64(5), false},
 		4: {int64(7), false, int64(5), false},
 	} {
 		cs, err := e.ops().QueueCounts(e.ctx(), read)

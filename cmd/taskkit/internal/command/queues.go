@@ -183,7 +183,7 @@ func queueNote(q taskops.QueueInfo) string {
 		notes = append(notes, note)
 	}
 	for _, k := range q.UnknownKinds {
-		notes = append(notes, fmt.Sprintf("no live worker knows %s (revision %d, tasks: %s)", k.Kind, k.Revision, screen.Count(k.Tasks)))
+		notes = append(notes, fmt.Sprintf("no live worker knows %s (revision %d, tasks: at least %s)", k.Kind, k.Revision, screen.Count(k.Tasks)))
 	}
 	return strings.Join(notes, "; ")
 }

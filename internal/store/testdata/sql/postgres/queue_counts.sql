@@ -11,7 +11,7 @@ WITH RECURSIVE queues AS (
 ), kinds AS (
   SELECT w.queue, (SELECT t.execution_component_name FROM "taskkit".taskkit_queued_task t
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
-    ORDER BY t.execution_component_name LIMIT 1) AS execution_component_name FROM pg_catalog.unnest(ARRAY(SELECT queue FROM queues WHERE queue IS NOT NULL)) AS w(queue)
+    ORDER BY t.execution_component_name LIMIT 1) AS execution_component_name FROM pg_catalog.unnest(ARRAY(SELECT queue FROM queues q WHERE queue IS NOT NULL)) AS w(queue)
   UNION ALL
   SELECT w.queue, (SELECT t.execution_component_name FROM "taskkit".taskkit_queued_task t
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
@@ -21,8 +21,8 @@ WITH RECURSIVE queues AS (
   SELECT w.queue, w.execution_component_name, (SELECT t.codec_revision FROM "taskkit".taskkit_queued_task t
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
         AND t.execution_component_name = w.execution_component_name
-    ORDER BY t.codec_revision LIMIT 1) AS codec_revision FROM unnest(ARRAY(SELECT queue FROM kinds WHERE execution_component_name IS NOT NULL),
-        ARRAY(SELECT execution_component_name FROM kinds WHERE execution_component_name IS NOT NULL)) AS w(queue,
+    ORDER BY t.codec_revision LIMIT 1) AS codec_revision FROM unnest(ARRAY(SELECT queue FROM kinds q WHERE execution_component_name IS NOT NULL),
+        ARRAY(SELECT execution_component_name FROM kinds q WHERE execution_component_name IS NOT NULL)) AS w(queue,
         execution_component_name)
   UNION ALL
   SELECT w.queue, w.execution_component_name, (SELECT t.codec_revision FROM "taskkit".taskkit_queued_task t
@@ -36,9 +36,9 @@ WITH RECURSIVE queues AS (
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
         AND t.execution_component_name = w.execution_component_name AND t.codec_revision = w.codec_revision
     ORDER BY t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1,
-        4) END LIMIT 1) AS rank FROM unnest(ARRAY(SELECT queue FROM revisions WHERE codec_revision IS NOT NULL),
-        ARRAY(SELECT execution_component_name FROM revisions WHERE codec_revision IS NOT NULL),
-        ARRAY(SELECT codec_revision FROM revisions WHERE codec_revision IS NOT NULL)) AS w(queue,
+        4) END LIMIT 1) AS rank FROM unnest(ARRAY(SELECT queue FROM revisions q WHERE codec_revision IS NOT NULL),
+        ARRAY(SELECT execution_component_name FROM revisions q WHERE codec_revision IS NOT NULL),
+        ARRAY(SELECT codec_revision FROM revisions q WHERE codec_revision IS NOT NULL)) AS w(queue,
         execution_component_name, codec_revision)
   UNION ALL
   SELECT w.queue, w.execution_component_name, w.codec_revision,
@@ -61,13 +61,15 @@ SELECT w.queue, w.execution_component_name, w.codec_revision, n.waiting, n.due,
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
         AND t.execution_component_name = w.execution_component_name AND t.codec_revision = w.codec_revision
         AND t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE LEAST(t.attempts + 1, 4) END = w.rank
-    ORDER BY t.not_before, t.id LIMIT (SELECT $1::bigint)
+    ORDER BY t.not_before, t.id LIMIT (SELECT $1::bigint + 1)
   ) t) n(waiting, due, oldest)
 )
 SELECT queue, CAST(sum(waiting) AS bigint), max(more_waiting), CAST(sum(due) AS bigint), max(more_due),
     CAST(sum(running) AS bigint), min(oldest), clock_timestamp() FROM (
-  SELECT queue, waiting, CASE WHEN waiting < $1 THEN 0 ELSE 1 END AS more_waiting, due,
-      CASE WHEN due < $1 THEN 0 ELSE 1 END AS more_due, 0 AS running, oldest
+  SELECT queue, CASE WHEN waiting > $1 THEN $1 ELSE waiting END AS waiting,
+      CASE WHEN waiting > $1 THEN 1 ELSE 0 END AS more_waiting,
+    CASE WHEN due > $1 THEN $1 ELSE due END AS due, CASE WHEN due > $1 THEN 1 ELSE 0 END AS more_due,
+        0 AS running, oldest
   FROM counted
   UNION ALL
   SELECT queue, 0, 0, 0, 0, count(*), NULL

@@ -69,13 +69,23 @@ SELECT 1 FROM "taskkit".taskkit_limit LIMIT 1;
 
 SELECT task_id FROM "taskkit".taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2;
 
-SELECT DISTINCT limit_key
-FROM "taskkit".taskkit_task_limit
-WHERE waiting AND limit_key > $1
-ORDER BY limit_key
-LIMIT $2;
+WITH RECURSIVE keys(limit_key) AS (
+  SELECT (SELECT l.limit_key FROM "taskkit".taskkit_task_limit l WHERE l.waiting
+      AND l.limit_key > $1 ORDER BY l.limit_key, l.task_id LIMIT 1)
+  UNION ALL
+  SELECT (SELECT l.limit_key FROM "taskkit".taskkit_task_limit l WHERE l.waiting
+      AND l.limit_key > k.limit_key ORDER BY l.limit_key, l.task_id LIMIT 1)
+  FROM keys k WHERE k.limit_key IS NOT NULL
+) SELECT limit_key FROM keys WHERE limit_key IS NOT NULL LIMIT $2;
 
-SELECT DISTINCT limit_key FROM "taskkit".taskkit_task_limit WHERE waiting AND limit_key = ANY($1::text[]);
+SELECT k.limit_key
+FROM "taskkit".taskkit_limit k
+WHERE k.limit_key = ANY($1::text[]) AND (SELECT 1
+FROM (SELECT l.task_id, l.fence, l.at_most
+FROM "taskkit".taskkit_task_limit l
+WHERE l.limit_key = k.limit_key AND l.waiting
+ORDER BY l.task_id
+LIMIT 1) w) = 1;
 
 INSERT INTO "taskkit".taskkit_limit (id, limit_key)
 SELECT id::uuid, limit_key
@@ -101,9 +111,14 @@ DELETE FROM "taskkit".taskkit_task_limit WHERE id = ANY($1::text[]::uuid[]);
 
 SELECT k.limit_key FROM "taskkit".taskkit_limit k WHERE k.at_most IS NULL
     AND k.modified_date < clock_timestamp() - $1::bigint::float8 * interval '1 millisecond'
-  AND NOT EXISTS (SELECT 1 FROM "taskkit".taskkit_task_limit l JOIN "taskkit".taskkit_queued_task q ON q.id = l.task_id
-      AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
-    WHERE l.limit_key = k.limit_key) LIMIT $2;
+  AND NOT ((SELECT coalesce(max(CASE WHEN (SELECT q.workflow_status IN ('QUEUED', 'SCHEDULING',
+      'EXECUTING') FROM "taskkit".taskkit_queued_task q WHERE q.id = l.task_id) THEN 1 END),
+      CASE WHEN count(*) < 10 THEN 0 ELSE 1 END)
+    FROM (SELECT h.task_id FROM (SELECT l.task_id, l.fence,
+        l.at_most FROM "taskkit".taskkit_task_limit l WHERE l.limit_key = k.limit_key
+        AND NOT l.waiting ORDER BY l.task_id LIMIT 10) h UNION ALL SELECT w.task_id FROM (SELECT l.task_id,
+        l.fence, l.at_most FROM "taskkit".taskkit_task_limit l WHERE l.limit_key = k.limit_key
+        AND l.waiting ORDER BY l.task_id LIMIT 10) w) l) = 1) LIMIT $2;
 
 WITH over AS MATERIALIZED (
   SELECT q.id FROM "taskkit".taskkit_queued_task q JOIN "taskkit".taskkit_task_parent p ON p.task_id = q.id

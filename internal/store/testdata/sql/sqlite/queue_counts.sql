@@ -11,7 +11,7 @@ WITH RECURSIVE queues AS (
 ), kinds AS (
   SELECT w.queue, (SELECT t.execution_component_name FROM taskkit_queued_task t INDEXED BY taskkit_claim
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
-    ORDER BY t.execution_component_name LIMIT 1) AS execution_component_name FROM (SELECT queue FROM queues WHERE queue IS NOT NULL) w
+    ORDER BY t.execution_component_name LIMIT 1) AS execution_component_name FROM (SELECT queue FROM queues q WHERE queue IS NOT NULL) w
   UNION ALL
   SELECT w.queue, (SELECT t.execution_component_name FROM taskkit_queued_task t INDEXED BY taskkit_claim
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
@@ -23,7 +23,7 @@ WITH RECURSIVE queues AS (
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
         AND t.execution_component_name = w.execution_component_name
     ORDER BY t.codec_revision LIMIT 1) AS codec_revision FROM (SELECT queue,
-        execution_component_name FROM kinds WHERE execution_component_name IS NOT NULL) w
+        execution_component_name FROM kinds q WHERE execution_component_name IS NOT NULL) w
   UNION ALL
   SELECT w.queue, w.execution_component_name,
       (SELECT t.codec_revision FROM taskkit_queued_task t INDEXED BY taskkit_claim
@@ -38,7 +38,7 @@ WITH RECURSIVE queues AS (
         AND t.execution_component_name = w.execution_component_name AND t.codec_revision = w.codec_revision
     ORDER BY t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE min(t.attempts + 1,
         4) END LIMIT 1) AS rank FROM (SELECT queue, execution_component_name,
-        codec_revision FROM revisions WHERE codec_revision IS NOT NULL) w
+        codec_revision FROM revisions q WHERE codec_revision IS NOT NULL) w
   UNION ALL
   SELECT w.queue, w.execution_component_name, w.codec_revision,
       (SELECT t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE min(t.attempts + 1,
@@ -58,15 +58,17 @@ SELECT queue, execution_component_name, codec_revision, counts ->> 0 AS waiting,
     WHERE t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = w.queue
         AND t.execution_component_name = w.execution_component_name AND t.codec_revision = w.codec_revision
         AND t.priority + 4 * CASE WHEN t.stalled THEN 0 ELSE min(t.attempts + 1, 4) END = w.rank
-    ORDER BY t.not_before LIMIT $1 + 0
+    ORDER BY t.not_before LIMIT $1 + 1
   ) t) AS counts FROM (SELECT queue, execution_component_name, codec_revision,
       rank FROM lanes WHERE rank IS NOT NULL) w LIMIT -1
 ) n
 )
 SELECT queue, CAST(sum(waiting) AS bigint), max(more_waiting), CAST(sum(due) AS bigint), max(more_due),
     CAST(sum(running) AS bigint), min(oldest), datetime('now', 'subsec') FROM (
-  SELECT queue, waiting, CASE WHEN waiting < $1 THEN 0 ELSE 1 END AS more_waiting, due,
-      CASE WHEN due < $1 THEN 0 ELSE 1 END AS more_due, 0 AS running, oldest
+  SELECT queue, CASE WHEN waiting > $1 THEN $1 ELSE waiting END AS waiting,
+      CASE WHEN waiting > $1 THEN 1 ELSE 0 END AS more_waiting,
+    CASE WHEN due > $1 THEN $1 ELSE due END AS due, CASE WHEN due > $1 THEN 1 ELSE 0 END AS more_due,
+        0 AS running, oldest
   FROM counted
   UNION ALL
   SELECT queue, 0, 0, 0, 0, count(*), NULL

@@ -68,12 +68,24 @@ SELECT 1 FROM taskkit_limit LIMIT 1;
 
 SELECT task_id FROM taskkit_task_parent WHERE waits AND task_id > $1 ORDER BY task_id LIMIT $2;
 
-SELECT DISTINCT limit_key FROM taskkit_task_limit WHERE waiting AND limit_key > $1 ORDER BY limit_key LIMIT $2;
+WITH RECURSIVE keys(limit_key) AS (
+  SELECT (SELECT l.limit_key FROM taskkit_task_limit l WHERE l.waiting
+      AND l.limit_key > $1 ORDER BY l.limit_key, l.task_id LIMIT 1)
+  UNION ALL
+  SELECT (SELECT l.limit_key FROM taskkit_task_limit l WHERE l.waiting
+      AND l.limit_key > k.limit_key ORDER BY l.limit_key, l.task_id LIMIT 1)
+  FROM keys k WHERE k.limit_key IS NOT NULL
+) SELECT limit_key FROM keys WHERE limit_key IS NOT NULL LIMIT $2;
 
-SELECT DISTINCT limit_key
-FROM taskkit_task_limit
-WHERE waiting AND limit_key IN (SELECT value
-FROM json_each($1));
+SELECT k.limit_key
+FROM taskkit_limit k
+WHERE k.limit_key IN (SELECT value
+FROM json_each($1)) AND (SELECT 1
+FROM (SELECT l.task_id, l.fence, l.at_most
+FROM taskkit_task_limit l
+WHERE l.limit_key = k.limit_key AND l.waiting
+ORDER BY l.task_id
+LIMIT 1) w) = 1;
 
 INSERT INTO taskkit_limit (id, limit_key) VALUES ($1, $2)
 ON CONFLICT (limit_key) DO UPDATE SET modified_date = excluded.modified_date;
@@ -96,9 +108,14 @@ DELETE FROM taskkit_task_limit WHERE id IN (SELECT value FROM json_each($1));
 
 SELECT k.limit_key FROM taskkit_limit k WHERE k.at_most IS NULL
     AND k.modified_date < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $1 / 1000.0))
-  AND NOT EXISTS (SELECT 1 FROM taskkit_task_limit l JOIN taskkit_queued_task q ON q.id = l.task_id
-      AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING')
-    WHERE l.limit_key = k.limit_key) LIMIT $2;
+  AND NOT ((SELECT coalesce(max(CASE WHEN (SELECT q.workflow_status IN ('QUEUED', 'SCHEDULING',
+      'EXECUTING') FROM taskkit_queued_task q WHERE q.id = l.task_id) THEN 1 END),
+      CASE WHEN count(*) < 10 THEN 0 ELSE 1 END)
+    FROM (SELECT h.task_id FROM (SELECT l.task_id, l.fence,
+        l.at_most FROM taskkit_task_limit l WHERE l.limit_key = k.limit_key
+        AND NOT l.waiting ORDER BY l.task_id LIMIT 10) h UNION ALL SELECT w.task_id FROM (SELECT l.task_id,
+        l.fence, l.at_most FROM taskkit_task_limit l WHERE l.limit_key = k.limit_key
+        AND l.waiting ORDER BY l.task_id LIMIT 10) w) l) = 1) LIMIT $2;
 
 WITH over AS MATERIALIZED (
   SELECT q.id FROM taskkit_queued_task q JOIN taskkit_task_parent p ON p.task_id = q.id
