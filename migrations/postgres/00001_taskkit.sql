@@ -631,6 +631,9 @@ ALTER TABLE "{schema}"."taskkit_queued_task" SET (
   autovacuum_analyze_scale_factor = 0.02
 );
 ALTER INDEX "{schema}"."taskkit_owner" SET (fillfactor = 65);
+-- One parent may have nearly all children. By the statistics of that, a lookup of the
+-- children of another task would read the table, as if it found one at once.
+ALTER TABLE "{schema}"."taskkit_queued_task" ALTER COLUMN "parent_id" SET (n_distinct = -0.1);
 -- One row a process, rewritten on every heartbeat and never in an index.
 ALTER TABLE "{schema}"."taskkit_task_process" SET (
   fillfactor = 50,
