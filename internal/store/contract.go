@@ -286,8 +286,7 @@ type Ops interface {
 	// PausedQueues returns the queues that have been paused once, by name.
 	PausedQueues(ctx context.Context) ([]QueuePause, error)
 	// QueueCounts counts the tasks of each queue that has a waiting task or one in flight,
-	// by name. It reads all tasks in flight. Of the tasks that wait it reads, for each kind, revision and rank in a queue, as
-	// many as read says.
+	// by name. It reads all tasks in flight. Of the waiting tasks it counts at most read of each kind, revision and rank in a queue.
 	QueueCounts(ctx context.Context, read int) ([]QueueCounts, error)
 	// SettingChanges lists the changes of settings, the newest first.
 	SettingChanges(ctx context.Context, f SettingFilter) ([]SettingChange, error)

@@ -40,8 +40,8 @@ type PermitAnswer struct {
 	Newest int64
 }
 
-// LimitRead is how many waiting tasks of a limit [Ops.Limited] counts at most: of more PostgreSQL would compile the statement
-// (jit_above_cost).
+// LimitRead is how many waiting tasks of a limit [Ops.Limited] counts at most. With a higher number PostgreSQL would compile the
+// statement (jit_above_cost).
 const LimitRead = 300
 
 // LimitUse is the use of a key.
@@ -49,7 +49,7 @@ type LimitUse struct {
 	Key       string
 	Executing int64 // tasks that execute
 	Waiting   int64 // tasks that wait for a permit, at most [LimitRead]
-	// MoreWaiting: at least Waiting tasks wait. The smallest option is that of those that were read.
+	// MoreWaiting: at least Waiting tasks wait, since not all were read. AtMost is then the smallest option of the tasks that were.
 	MoreWaiting bool
 	AtMost      int  // how many may execute: what was set, or the smallest option of a task
 	Set         bool // by SetLimit

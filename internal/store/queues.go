@@ -27,7 +27,7 @@ type QueuePause struct {
 	SincePaused   time.Duration
 }
 
-// QueueRead is how many waiting tasks of each kind, revision and rank in a queue [Ops.QueueCounts] reads at most for an operator.
+// QueueRead is how many waiting tasks of each kind, revision and rank in a queue are counted at most for an operator.
 const QueueRead = 10_000
 
 // QueueCounts is what is in a queue. Tasks that are paused themselves are not counted.

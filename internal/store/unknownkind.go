@@ -23,7 +23,8 @@ const (
 	UnknownReported = 24 * time.Hour
 	// UnknownCounted is how many due tasks of an unknown kind are counted at most, in each queue and of each rank.
 	UnknownCounted = 100
-	// UnknownRead is how many of them are read at most to end those that have waited for too long.
+	// UnknownRead is how many due tasks of an unknown kind, in each queue and of each rank, one call reads at most to end the tasks
+	// that have waited for too long.
 	UnknownRead = 500
 
 	// UnknownKindDesc is the description of a task that ended because its kind was unknown.

@@ -174,7 +174,7 @@ func (s *Scheduler) commit(ctx context.Context, f store.ScheduleFire) (bool, err
 	return s.Store.FireSchedule(cctx, f)
 }
 
-// report reports a fire that is committed.
+// report reports a committed fire: f is the fire as it was stored, and p what it was made from.
 func (s *Scheduler) report(f *store.ScheduleFire, p *firing) {
 	due, m, before := p.due, p.made, p.before
 	submitted := 0

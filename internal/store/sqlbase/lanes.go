@@ -28,12 +28,12 @@ func (t Statements) leastWaiting(column, where string) string {
     ORDER BY ` + column + " LIMIT 1)"
 }
 
-// rank is the SQL of the rank of a task.
-func (t Statements) rank(alias string) string {
+// rank is the SQL of the rank of a task t.
+func (t Statements) rank() string {
 	if t.dialect == dialect.SQLite {
-		return lifecycle.SQLiteRank(alias)
+		return lifecycle.SQLiteRank("t.")
 	}
-	return lifecycle.PostgresRank(alias)
+	return lifecycle.PostgresRank("t.")
 }
 
 // few selects columns of the rows of a table expression that meet a condition, as a table with a name. PostgreSQL estimates ten rows of an
@@ -61,7 +61,7 @@ func (t Statements) waitingLanes(conditions map[string]string) string {
 		{"queues", "queue", "t.queue"},
 		{"kinds", "execution_component_name", "t.execution_component_name"},
 		{"revisions", "codec_revision", "t.codec_revision"},
-		{"lanes", "rank", t.rank("t.")},
+		{"lanes", "rank", t.rank()},
 	} {
 		tables = append(tables, l.table+" AS (\n  SELECT "+outer+t.leastWaiting(l.value, same)+" AS "+l.column+from+`
   UNION ALL
@@ -89,7 +89,7 @@ func (t Statements) laneCounts(read string) string {
 	counts := "count(*), count(*) FILTER (WHERE t.not_before <= " + now + "), min(t.not_before) FILTER (WHERE t.not_before <= " + now + ")"
 	from := ` FROM (
     SELECT t.not_before FROM ` + t.tasksByClaim() + `
-    WHERE ` + waiting + " AND t.queue = w.queue AND t.execution_component_name = w.execution_component_name AND t.codec_revision = w.codec_revision AND " + t.rank("t.") + ` = w.rank
+    WHERE ` + waiting + " AND t.queue = w.queue AND t.execution_component_name = w.execution_component_name AND t.codec_revision = w.codec_revision AND " + t.rank() + ` = w.rank
     ORDER BY ` + order + " LIMIT " + limit + `
   ) t`
 	if t.dialect == dialect.SQLite {

@@ -67,17 +67,17 @@ func (t Statements) due(lanes, before, limit string) string {
 	for _, r := range lifecycle.Ranks(false) {
 		ranks = append(ranks, strconv.Itoa(r.Number))
 	}
-	inLane := " t.workflow_status = 'QUEUED' AND t.control <> 'PAUSE' AND t.queue = l.queue AND t.execution_component_name = l.execution_component_name AND t.codec_revision = l.codec_revision"
+	inLane := " " + waiting + " AND t.queue = l.queue AND t.execution_component_name = l.execution_component_name AND t.codec_revision = l.codec_revision"
 	if t.dialect == dialect.SQLite {
 		return `SELECT e.value FROM (` + lanes + `) l CROSS JOIN json_each('[` + strings.Join(ranks, ",") + `]') r CROSS JOIN json_each((
-    SELECT json_group_array(t.id) FROM (SELECT t.id FROM taskkit_queued_task t INDEXED BY taskkit_claim
-      WHERE` + inLane + ` AND ` + lifecycle.SQLiteRank("t.") + ` = r.value
+    SELECT json_group_array(t.id) FROM (SELECT t.id FROM ` + t.tasksByClaim() + `
+      WHERE` + inLane + ` AND ` + t.rank() + ` = r.value
         AND t.not_before <= ` + before + `
       ORDER BY t.not_before LIMIT ` + limit + ` + 0) t)) e`
 	}
 	return `SELECT d.id FROM (` + lanes + `) l CROSS JOIN (VALUES (` + strings.Join(ranks, "), (") + `)) r(rank) CROSS JOIN LATERAL (
-    SELECT t.id FROM {s}taskkit_queued_task t
-    WHERE` + inLane + ` AND ` + lifecycle.PostgresRank("t.") + ` = r.rank
+    SELECT t.id FROM ` + t.tasksByClaim() + `
+    WHERE` + inLane + ` AND ` + t.rank() + ` = r.rank
       AND t.not_before <= ` + before + `
       ORDER BY t.not_before, t.id LIMIT (SELECT ` + limit + `::bigint)) d`
 }

@@ -17,7 +17,7 @@ func (a *app) limitsCommand() *cobra.Command {
 		Use:   "limits",
 		Short: "List the limits by key, and set them",
 		Long: `List the limits by key: how many tasks with a key may execute at once, how many do, how
-many wait for a permit, and which tasks have one. A limit is listed while a task has it or it is set.`,
+many wait for a permit (300+: more wait than are counted), and which tasks have one. A limit is listed while a task has it or it is set.`,
 		Example: `  taskkit limits
   taskkit limits set "program 7" 4
   taskkit limits set "program 7" 0`,

@@ -21,7 +21,8 @@ func (a *app) queuesCommand() *cobra.Command {
 		Short: "List queues, pause and resume them",
 		Long: `List queues: those in which tasks wait or run, those that a live worker serves, and those
 that have been paused once. Tasks that are paused themselves are not counted. A number with a plus
-is a lower bound: of each kind at least 10,000 tasks were counted, and not all of them.`,
+is a lower bound: at most 10,000 waiting tasks are counted of each kind, revision, priority and
+number of failed tries in a queue.`,
 		Example: `  taskkit queues
   taskkit queues pause mail --reason "the mail server is down"
   taskkit queues resume mail`,
