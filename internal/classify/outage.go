@@ -53,14 +53,15 @@ func (e *RuntimeError) Error() string { return e.Err.Error() }
 func (e *RuntimeError) Unwrap() error { return e.Err }
 
 // OutageOf returns what an error is. Statements of executors are refused for their own faults too: an error of theirs is
-// suspected only without a mark, and with a code for a database that takes no writes or no connections.
+// suspected only without a mark, and with a code for a database that takes no writes or no connections, or for a pooler in the
+// wrong mode.
 func OutageOf(err error) Outage {
 	r, ofRuntime := errors.AsType[*RuntimeError](err)
 	_, marked := errors.AsType[*MarkedError](err)
 	switch {
 	case ofRuntime && refusesRuntime(r.Err) && !r.Shared:
 		return CertainOutage
-	case ofRuntime && refusesRuntime(r.Err), !ofRuntime && !marked && is(err, unserviceable):
+	case ofRuntime && refusesRuntime(r.Err), !ofRuntime && !marked && is(err, unserviceable|preparedStatement):
 		return SuspectedOutage
 	}
 	return NoOutage
