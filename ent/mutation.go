@@ -14414,6 +14414,8 @@ type TaskParentMutation struct {
 	appendending      json.RawMessage
 	memo              *json.RawMessage
 	appendmemo        json.RawMessage
+	sums              *json.RawMessage
+	appendsums        json.RawMessage
 	clearedFields     map[string]struct{}
 	task              *uuid.UUID
 	clearedtask       bool
@@ -15024,6 +15026,71 @@ func (m *TaskParentMutation) ResetMemo() {
 	delete(m.clearedFields, taskparent.FieldMemo)
 }
 
+// SetSums sets the "sums" field.
+func (m *TaskParentMutation) SetSums(jm json.RawMessage) {
+	m.sums = &jm
+	m.appendsums = nil
+}
+
+// Sums returns the value of the "sums" field in the mutation.
+func (m *TaskParentMutation) Sums() (r json.RawMessage, exists bool) {
+	v := m.sums
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldSums returns the old "sums" field's value of the TaskParent entity.
+// If the TaskParent object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskParentMutation) OldSums(ctx context.Context) (v json.RawMessage, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldSums is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldSums requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldSums: %w", err)
+	}
+	return oldValue.Sums, nil
+}
+
+// AppendSums adds jm to the "sums" field.
+func (m *TaskParentMutation) AppendSums(jm json.RawMessage) {
+	m.appendsums = append(m.appendsums, jm...)
+}
+
+// AppendedSums returns the list of values that were appended to the "sums" field in this mutation.
+func (m *TaskParentMutation) AppendedSums() (json.RawMessage, bool) {
+	if len(m.appendsums) == 0 {
+		return nil, false
+	}
+	return m.appendsums, true
+}
+
+// ClearSums clears the value of the "sums" field.
+func (m *TaskParentMutation) ClearSums() {
+	m.sums = nil
+	m.appendsums = nil
+	m.clearedFields[taskparent.FieldSums] = struct{}{}
+}
+
+// SumsCleared returns if the "sums" field was cleared in this mutation.
+func (m *TaskParentMutation) SumsCleared() bool {
+	_, ok := m.clearedFields[taskparent.FieldSums]
+	return ok
+}
+
+// ResetSums resets all changes to the "sums" field.
+func (m *TaskParentMutation) ResetSums() {
+	m.sums = nil
+	m.appendsums = nil
+	delete(m.clearedFields, taskparent.FieldSums)
+}
+
 // ClearTask clears the "task" edge to the QueuedTask entity.
 func (m *TaskParentMutation) ClearTask() {
 	m.clearedtask = true
@@ -15085,7 +15152,7 @@ func (m *TaskParentMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskParentMutation) Fields() []string {
-	fields := make([]string, 0, 10)
+	fields := make([]string, 0, 11)
 	if m.task != nil {
 		fields = append(fields, taskparent.FieldTaskID)
 	}
@@ -15116,6 +15183,9 @@ func (m *TaskParentMutation) Fields() []string {
 	if m.memo != nil {
 		fields = append(fields, taskparent.FieldMemo)
 	}
+	if m.sums != nil {
+		fields = append(fields, taskparent.FieldSums)
+	}
 	return fields
 }
 
@@ -15144,6 +15214,8 @@ func (m *TaskParentMutation) Field(name string) (ent.Value, bool) {
 		return m.Ending()
 	case taskparent.FieldMemo:
 		return m.Memo()
+	case taskparent.FieldSums:
+		return m.Sums()
 	}
 	return nil, false
 }
@@ -15173,6 +15245,8 @@ func (m *TaskParentMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldEnding(ctx)
 	case taskparent.FieldMemo:
 		return m.OldMemo(ctx)
+	case taskparent.FieldSums:
+		return m.OldSums(ctx)
 	}
 	return nil, fmt.Errorf("unknown TaskParent field %s", name)
 }
@@ -15251,6 +15325,13 @@ func (m *TaskParentMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetMemo(v)
+		return nil
+	case taskparent.FieldSums:
+		v, ok := value.(json.RawMessage)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetSums(v)
 		return nil
 	}
 	return fmt.Errorf("unknown TaskParent field %s", name)
@@ -15339,6 +15420,9 @@ func (m *TaskParentMutation) ClearedFields() []string {
 	if m.FieldCleared(taskparent.FieldMemo) {
 		fields = append(fields, taskparent.FieldMemo)
 	}
+	if m.FieldCleared(taskparent.FieldSums) {
+		fields = append(fields, taskparent.FieldSums)
+	}
 	return fields
 }
 
@@ -15358,6 +15442,9 @@ func (m *TaskParentMutation) ClearField(name string) error {
 		return nil
 	case taskparent.FieldMemo:
 		m.ClearMemo()
+		return nil
+	case taskparent.FieldSums:
+		m.ClearSums()
 		return nil
 	}
 	return fmt.Errorf("unknown TaskParent nullable field %s", name)
@@ -15396,6 +15483,9 @@ func (m *TaskParentMutation) ResetField(name string) error {
 		return nil
 	case taskparent.FieldMemo:
 		m.ResetMemo()
+		return nil
+	case taskparent.FieldSums:
+		m.ResetSums()
 		return nil
 	}
 	return fmt.Errorf("unknown TaskParent field %s", name)

@@ -39,6 +39,8 @@ type TaskParent struct {
 	Ending json.RawMessage `json:"ending,omitempty"`
 	// what it remembers of its children, see package taskkit
 	Memo json.RawMessage `json:"memo,omitempty"`
+	// its children that have ended, added up, and the ids of the others, see store.ChildSums; null: they are counted
+	Sums json.RawMessage `json:"sums,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the TaskParentQuery when eager-loading is set.
 	Edges        TaskParentEdges `json:"edges"`
@@ -70,7 +72,7 @@ func (*TaskParent) scanValues(columns []string) ([]any, error) {
 	values := make([]any, len(columns))
 	for i := range columns {
 		switch columns[i] {
-		case taskparent.FieldEnding, taskparent.FieldMemo:
+		case taskparent.FieldEnding, taskparent.FieldMemo, taskparent.FieldSums:
 			values[i] = new([]byte)
 		case taskparent.FieldWaits, taskparent.FieldRetry:
 			values[i] = new(sql.NullBool)
@@ -165,6 +167,14 @@ func (_m *TaskParent) assignValues(columns []string, values []any) error {
 					return fmt.Errorf("unmarshal field memo: %w", err)
 				}
 			}
+		case taskparent.FieldSums:
+			if value, ok := values[i].(*[]byte); !ok {
+				return fmt.Errorf("unexpected type %T for field sums", values[i])
+			} else if value != nil && len(*value) > 0 {
+				if err := json.Unmarshal(*value, &_m.Sums); err != nil {
+					return fmt.Errorf("unmarshal field sums: %w", err)
+				}
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -235,6 +245,9 @@ func (_m *TaskParent) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("memo=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Memo))
+	builder.WriteString(", ")
+	builder.WriteString("sums=")
+	builder.WriteString(fmt.Sprintf("%v", _m.Sums))
 	builder.WriteByte(')')
 	return builder.String()
 }

@@ -139,6 +139,12 @@ func (_c *TaskParentCreate) SetMemo(v json.RawMessage) *TaskParentCreate {
 	return _c
 }
 
+// SetSums sets the "sums" field.
+func (_c *TaskParentCreate) SetSums(v json.RawMessage) *TaskParentCreate {
+	_c.mutation.SetSums(v)
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *TaskParentCreate) SetID(v uuid.UUID) *TaskParentCreate {
 	_c.mutation.SetID(v)
@@ -321,6 +327,10 @@ func (_c *TaskParentCreate) createSpec() (*TaskParent, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Memo(); ok {
 		_spec.SetField(taskparent.FieldMemo, field.TypeJSON, value)
 		_node.Memo = value
+	}
+	if value, ok := _c.mutation.Sums(); ok {
+		_spec.SetField(taskparent.FieldSums, field.TypeJSON, value)
+		_node.Sums = value
 	}
 	if nodes := _c.mutation.TaskIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{

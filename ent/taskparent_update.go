@@ -192,6 +192,24 @@ func (_u *TaskParentUpdate) ClearMemo() *TaskParentUpdate {
 	return _u
 }
 
+// SetSums sets the "sums" field.
+func (_u *TaskParentUpdate) SetSums(v json.RawMessage) *TaskParentUpdate {
+	_u.mutation.SetSums(v)
+	return _u
+}
+
+// AppendSums appends value to the "sums" field.
+func (_u *TaskParentUpdate) AppendSums(v json.RawMessage) *TaskParentUpdate {
+	_u.mutation.AppendSums(v)
+	return _u
+}
+
+// ClearSums clears the value of the "sums" field.
+func (_u *TaskParentUpdate) ClearSums() *TaskParentUpdate {
+	_u.mutation.ClearSums()
+	return _u
+}
+
 // Mutation returns the TaskParentMutation object of the builder.
 func (_u *TaskParentUpdate) Mutation() *TaskParentMutation {
 	return _u.mutation
@@ -298,6 +316,17 @@ func (_u *TaskParentUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	}
 	if _u.mutation.MemoCleared() {
 		_spec.ClearField(taskparent.FieldMemo, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Sums(); ok {
+		_spec.SetField(taskparent.FieldSums, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedSums(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, taskparent.FieldSums, value)
+		})
+	}
+	if _u.mutation.SumsCleared() {
+		_spec.ClearField(taskparent.FieldSums, field.TypeJSON)
 	}
 	_spec.Node.Schema = _u.schemaConfig.TaskParent
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)
@@ -483,6 +512,24 @@ func (_u *TaskParentUpdateOne) ClearMemo() *TaskParentUpdateOne {
 	return _u
 }
 
+// SetSums sets the "sums" field.
+func (_u *TaskParentUpdateOne) SetSums(v json.RawMessage) *TaskParentUpdateOne {
+	_u.mutation.SetSums(v)
+	return _u
+}
+
+// AppendSums appends value to the "sums" field.
+func (_u *TaskParentUpdateOne) AppendSums(v json.RawMessage) *TaskParentUpdateOne {
+	_u.mutation.AppendSums(v)
+	return _u
+}
+
+// ClearSums clears the value of the "sums" field.
+func (_u *TaskParentUpdateOne) ClearSums() *TaskParentUpdateOne {
+	_u.mutation.ClearSums()
+	return _u
+}
+
 // Mutation returns the TaskParentMutation object of the builder.
 func (_u *TaskParentUpdateOne) Mutation() *TaskParentMutation {
 	return _u.mutation
@@ -619,6 +666,17 @@ func (_u *TaskParentUpdateOne) sqlSave(ctx context.Context) (_node *TaskParent, 
 	}
 	if _u.mutation.MemoCleared() {
 		_spec.ClearField(taskparent.FieldMemo, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.Sums(); ok {
+		_spec.SetField(taskparent.FieldSums, field.TypeJSON, value)
+	}
+	if value, ok := _u.mutation.AppendedSums(); ok {
+		_spec.AddModifier(func(u *sql.UpdateBuilder) {
+			sqljson.Append(u, taskparent.FieldSums, value)
+		})
+	}
+	if _u.mutation.SumsCleared() {
+		_spec.ClearField(taskparent.FieldSums, field.TypeJSON)
 	}
 	_spec.Node.Schema = _u.schemaConfig.TaskParent
 	ctx = internal.NewSchemaConfigContext(ctx, _u.schemaConfig)

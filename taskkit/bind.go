@@ -126,6 +126,7 @@ func isBucket(s *session.Step) bool { return s.Child != nil && s.Child.Segment !
 
 // Execute implements [session.Call].
 func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *session.Step, state json.RawMessage) (session.Next, json.RawMessage, error) {
+	leftOut := "" // of the stages
 	switch {
 	case isBucket(s) && c.segmenter == nil:
 		// It would do the work of all buckets.
@@ -137,7 +138,7 @@ func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *session.Step
 		if err != nil || !complete {
 			return next, out, err
 		}
-		state = out
+		state, leftOut = out, next.LeftOut
 	}
 	b, err := c.batch(s, state)
 	if err != nil {
@@ -151,7 +152,9 @@ func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *session.Step
 		return session.Next{}, nil, segmentsError(err) // such as that of a predicate
 	}
 	out, err := c.encodeState(b)
-	return engineNext(next), out, err
+	engine := engineNext(next)
+	engine.LeftOut = leftOut
+	return engine, out, err
 }
 
 // encodeState returns the state of a batch as JSON.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/engine/session"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/segment"
 )
@@ -105,7 +106,7 @@ func (c *call[Spec, State, Result]) runBuckets(ctx context.Context, s *session.S
 		}
 	}
 	open := int(s.Family.Open) + to - from
-	next := session.Next{AwaitChildren: true, OnFailure: s.Options.OnFailure}
+	next := session.Next{AwaitChildren: true, OnFailure: s.Options.OnFailure, Divided: true}
 	if next.OnFailure == "" {
 		next.OnFailure = store.FailureFails
 	}
@@ -168,8 +169,45 @@ func (c *call[Spec, State, Result]) mergeBuckets(ctx context.Context, s *session
 		state, m.memo = m.memo.Before, bucketMemo{}
 		return session.Next{}, state, m.remember(s)
 	}
-	s.SetSum(counts.Progress)
-	return session.Next{Done: true}, state, err
+	next := session.Next{Done: true}
+	if err == nil && counts.Stopped > 0 {
+		next.LeftOut, err = leftOut(ctx, s, counts.Stopped)
+	}
+	s.SetSum(counts.Progress())
+	return next, state, err
+}
+
+// namedParts is how many parts that were left out the detail of a task names.
+const namedParts = 10
+
+// leftOut names the parts of a task that were left out, see [WithSkip].
+func leftOut(ctx context.Context, s *session.Step, all int64) (string, error) {
+	var names []string
+	for after := uuid.Nil; len(names) < namedParts && int64(len(names)) < all; {
+		page, err := s.Children(ctx, after, mergePage, false)
+		if err != nil {
+			return "", err
+		}
+		for i := range page {
+			p := &page[i]
+			if after = p.ID; !p.Partial || len(names) == namedParts {
+				continue
+			}
+			name := "stage " + p.Stage
+			if p.Segment != nil {
+				name = fmt.Sprintf("bucket %d", p.Number)
+			}
+			names = append(names, fmt.Sprintf("%s (task %s)", name, p.ID))
+		}
+		if len(page) < mergePage {
+			break
+		}
+	}
+	text := lifecycle.CodeLeftOut + ": the rest of " + list(names, "and")
+	if more := all - int64(len(names)); more > 0 {
+		text += fmt.Sprintf(" and of %d more", more)
+	}
+	return text, nil
 }
 
 // mergeStopped returns the state of a task that was stopped with those of its buckets.

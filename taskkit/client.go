@@ -90,25 +90,37 @@ func (c *Client) Task(ctx context.Context, id ID) (*Task, error) {
 // read converts a task that was read from the tables. The progress of a task with children
 // is the sum of its children's, which read counts. Every method that returns a task calls it.
 func (c *Client) read(ctx context.Context, op store.Client, found store.Task) (*Task, error) {
-	t := fromStore(found)
-	if !found.HasChildren {
-		return t, nil
-	}
-	counts, err := countChildren(ctx, op, t.ID)
+	tasks, err := c.readAll(ctx, op, []store.Task{found})
 	if err != nil {
-		return nil, c.public(ctx, err)
+		return nil, err
 	}
-	t.Children, t.Progress = counts, counts.Progress
-	return t, nil
+	return tasks[0], nil
 }
 
 // readAll is read for a list.
-func (c *Client) readAll(ctx context.Context, op store.Client, found []store.Task) (tasks []*Task, err error) {
-	tasks = make([]*Task, len(found))
+func (c *Client) readAll(ctx context.Context, op store.Client, found []store.Task) ([]*Task, error) {
+	tasks := make([]*Task, len(found))
+	var parents []uuid.UUID
 	for i := range found {
-		if tasks[i], err = c.read(ctx, op, found[i]); err != nil {
-			return nil, err
+		tasks[i] = fromStore(found[i])
+		if found[i].HasChildren {
+			parents = append(parents, found[i].ID)
 		}
+	}
+	if len(parents) == 0 {
+		return tasks, nil
+	}
+	counts, err := op.CountChildren(ctx, parents)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	for _, t := range tasks {
+		of, ok := counts[t.ID]
+		if !ok {
+			continue
+		}
+		t.Children = childCounts(of)
+		t.Progress = t.Children.Progress
 	}
 	return tasks, nil
 }

@@ -46,6 +46,8 @@ type ChildCounts struct {
 	Completed int64 `json:"completed"`
 	Stopped   int64 `json:"stopped"` // COMPLETED, and partial
 	Failed    int64 `json:"failed"`  // in FAILURE or ERROR
+	// Running are the open ones that a worker has, or that have a running child themselves.
+	Running int64 `json:"running"`
 	// Progress is the sum of theirs. The total is that of the children which exist, and -1 while
 	// one of them does not know its own.
 	Progress Progress `json:"progress"`
@@ -67,23 +69,29 @@ func (c *Client) Children(ctx context.Context, parent, after ID, limit int) ([]*
 		return nil, c.public(ctx, err)
 	}
 	children := make([]*Child, len(found))
+	var parents []uuid.UUID
 	for i := range found {
 		f := &found[i]
+		if f.HasChildren {
+			parents = append(parents, f.ID)
+		}
 		children[i] = &Child{
 			ID: f.ID, Kind: f.Kind, Stage: f.Stage, Bucket: int(f.Number), Status: Status(f.Status), Partial: f.Partial,
 			StatusDetail: f.StatusDetail, Progress: progress(f.Progress), Started: f.Started, Ended: f.Stopped,
-		}
-		if f.HasChildren {
-			counts, err := countChildren(ctx, op, f.ID)
-			if err != nil {
-				return nil, c.public(ctx, err)
-			}
-			children[i].Progress = counts.Progress
 		}
 		if f.Segment != nil {
 			if err := json.Unmarshal(f.Segment, &children[i].Segment); err != nil {
 				return nil, fmt.Errorf("taskkit: the segment of task %s: %w", f.ID, err)
 			}
+		}
+	}
+	below, err := op.CountChildren(ctx, parents)
+	if err != nil {
+		return nil, c.public(ctx, err)
+	}
+	for _, child := range children {
+		if counts, ok := below[child.ID]; ok {
+			child.Progress = progress(counts.Progress())
 		}
 	}
 	return children, nil
@@ -96,19 +104,16 @@ func (c *Client) CountChildren(ctx context.Context, parent ID) (*ChildCounts, er
 	if err != nil {
 		return nil, err
 	}
-	counts, err := countChildren(ctx, op, parent)
+	counts, err := op.CountChildren(ctx, []uuid.UUID{parent})
 	if err != nil {
 		return nil, c.public(ctx, err)
 	}
-	return counts, nil
+	return childCounts(counts[parent]), nil
 }
 
-func countChildren(ctx context.Context, op store.Client, parent ID) (*ChildCounts, error) {
-	counts, err := op.CountChildren(ctx, parent)
-	if err != nil {
-		return nil, err
-	}
-	made := &ChildCounts{Stopped: counts.Stopped, Progress: progress(counts.Progress)}
+// childCounts converts counts.
+func childCounts(counts store.ChildCounts) *ChildCounts {
+	made := &ChildCounts{Stopped: counts.Stopped, Running: counts.Running, Progress: progress(counts.Progress())}
 	for status, n := range counts.Statuses {
 		switch {
 		case status.Live():
@@ -119,7 +124,7 @@ func countChildren(ctx context.Context, op store.Client, parent ID) (*ChildCount
 			made.Failed += n
 		}
 	}
-	return made, nil
+	return made
 }
 
 // hasBuckets reports whether a task is split into buckets, be it before they are submitted.
@@ -128,7 +133,7 @@ func hasBuckets(ctx context.Context, op store.Client, id ID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return plan.Frozen != nil && plan.Frozen.Field == "", nil
+	return plan.Frozen.AreParts(), nil
 }
 
 // passOnPage is how many children one statement changes.

@@ -25,7 +25,8 @@ type requestOptions struct {
 // Abort runs, then Report, and the task becomes COMPLETED and partial. A task
 // that no worker has claimed ends at once, and so does one whose worker is dead
 // and whose kind no live worker knows. Stopping a task that has ended or is being
-// stopped does nothing and is no error.
+// stopped does nothing and is no error. A bucket or a stage is not stopped alone, which is a
+// *[ChildError]: stop its parent, or leave the rest of it out, see [WithSkip].
 func (c *Client) Stop(ctx context.Context, id ID, opts ...RequestOption) (*Task, error) {
 	return c.request(ctx, id, lifecycle.ActStop, opts)
 }
@@ -50,6 +51,9 @@ func (c *Client) Resume(ctx context.Context, id ID, opts ...RequestOption) (*Tas
 // *[OptionError] for another request, for a task whose last element has been taken,
 // and for one whose executor has made checkpoints without Take. An executor that
 // does not use Take keeps its position itself and still processes the item.
+//
+// It lets [Client.Stop] leave out the rest of a bucket or of a stage, for a reason that [WithReason] gives. The
+// parent goes on without it, and is partial in the end. A part that has failed is retried first.
 func WithSkip() RequestOption {
 	return requestOption(func(r *requestOptions) { r.Skip = true })
 }
@@ -82,8 +86,11 @@ func (c *Client) request(ctx context.Context, id ID, action lifecycle.Action, op
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	if r.Skip && action != lifecycle.ActRetry {
-		return nil, &OptionError{"WithSkip", "only Retry can skip an item"}
+	switch {
+	case r.Skip && action != lifecycle.ActRetry && action != lifecycle.ActStop:
+		return nil, &OptionError{"WithSkip", "only Retry can skip an item, and only Stop the rest of a bucket or a stage"}
+	case r.Skip && action == lifecycle.ActStop && r.Reason == "":
+		return nil, &OptionError{"WithSkip", "Stop leaves out the rest of a bucket or a stage: say why with WithReason"}
 	}
 	return c.send(ctx, id, r.Request)
 }

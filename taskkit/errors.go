@@ -328,7 +328,6 @@ func public(err error) error {
 		schema  *migrate.SchemaError
 		targets *store.TargetsError
 		parent  *store.ParentError
-		needed  *store.NeededError
 		spec    *SpecError
 	)
 	switch {
@@ -349,12 +348,12 @@ func public(err error) error {
 		}
 	case errors.Is(err, store.ErrNoSkip):
 		return &OptionError{"WithSkip", store.ErrNoSkip.Error()}
+	case errors.Is(err, store.ErrNoPart):
+		return &OptionError{"WithSkip", store.ErrNoPart.Error()}
 	case errors.Is(err, store.ErrCannotQuery):
 		return &OptionError{"WithCoalescing", "this handle can only execute; use one that can query as well, as *sql.Tx and ent's transactions can"}
 	case errors.As(err, &parent):
-		return &ChildError{ID: parent.ID, Parent: parent.Parent, Status: Status(parent.Status), Reason: ParentEnded}
-	case errors.As(err, &needed):
-		return &ChildError{ID: needed.ID, Parent: needed.Parent, Status: Status(needed.Status), Reason: NeededByParent}
+		return &ChildError{ID: parent.ID, Parent: parent.Parent, Status: Status(parent.Status), Reason: childReasons[parent.Action]}
 	case errors.As(err, &targets):
 		return &TargetsError{Problem: targets.Problem, Keys: targets.Keys, Positions: targets.Positions}
 	case errors.As(err, &spec):

@@ -38,6 +38,9 @@ func (f *facts) ended(t *Task, c taskcause.Cause) (note, text string) {
 		if by, ok := strings.CutPrefix(detail, lifecycle.CodeSuperseded+": "); ok {
 			return detail, fmt.Sprintf("It was superseded after %s: %s. What it did until then stays.", items(t), by)
 		}
+		if by, ok := strings.CutPrefix(detail, lifecycle.CodeLeftOut+": "); ok {
+			return detail, fmt.Sprintf("It is done after %s, without %s, which somebody left out: see the events of these tasks.", items(t), by)
+		}
 		// What was requested of a task that has ended is in its events only.
 		stopped := f.background(t).Stopped
 		asked := byWhom(stopped.Actor, stopped.Reason)

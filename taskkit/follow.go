@@ -261,8 +261,7 @@ func (f *followUp) continues(ctx context.Context) error {
 	if f.from.Plan.Options.Preview {
 		return &ItemsError{ID: t.ID, Action: actContinue, Problem: ofPreview}
 	}
-	parts := f.from.Plan.Frozen != nil && f.from.Plan.Frozen.Field == ""
-	if c := f.from.Plan.Options.Child; parts || f.hasChildren || c != nil && c.Segment != nil {
+	if c := f.from.Plan.Options.Child; f.from.Plan.Frozen.AreParts() || f.hasChildren || c != nil && c.Segment != nil {
 		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "its work is divided among children, and a new task would leave out or repeat what they have: retry it if it has failed, or submit the work anew"}
 	}
 	if p := t.Progress; p.Deferred || p.Round > 0 {

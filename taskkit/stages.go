@@ -55,7 +55,7 @@ func (s *storedStage) newTask(parent *session.Task) store.NewTask {
 }
 
 // runStages is the batch of a composite task: it submits the stages whose turn it is, and
-// waits. It reports whether all are complete, and with that nothing else.
+// waits. It reports whether all are complete, and with that what was left out of them.
 func (c *call[Spec, State, Result]) runStages(ctx context.Context, s *session.Step, state json.RawMessage) (complete bool, next session.Next, out json.RawMessage, err error) {
 	var memo stageMemo
 	out = state
@@ -105,7 +105,10 @@ func (c *call[Spec, State, Result]) runStages(ctx context.Context, s *session.St
 		return false, next, nil, Permanent(codeStageFailed, errors.New(strings.Join(turn.failed, "; ")))
 	}
 	counts, err := s.CountChildren(ctx)
-	s.SetSum(counts.Progress)
+	if err == nil && counts.Stopped > 0 {
+		next.LeftOut, err = leftOut(ctx, s, counts.Stopped)
+	}
+	s.SetSum(counts.Progress())
 	return true, next, out, err
 }
 
@@ -130,10 +133,8 @@ func nextStages(stages []storedStage, children []store.ChildTask) stageTurn {
 		case c == nil:
 		case c.Status.Live():
 			turn.open++
-		case c.Status == lifecycle.Completed && !c.Partial:
+		case c.Status == lifecycle.Completed: // or its rest was left out
 			complete[i] = true
-		case c.Status == lifecycle.Completed:
-			turn.failed = append(turn.failed, fmt.Sprintf("stage %s, task %s, was stopped before it was done: submit the work again", c.Stage, c.ID))
 		default:
 			turn.failed = append(turn.failed, fmt.Sprintf("stage %s, task %s, ended in %s: %s", c.Stage, c.ID, c.Status, c.StatusDetail))
 		}

@@ -123,6 +123,12 @@ func (p Progress) Processed() int64 { return p.Done + p.Failed + p.Skipped }
 // Ended reports whether the task has ended.
 func (t *Task) Ended() bool { return t.Status.Ended() }
 
+// Running reports whether a worker has the task, or a child of it, to any depth. A task whose buckets or stages
+// are executed is QUEUED itself: it waits for them.
+func (t *Task) Running() bool {
+	return t.Status == StatusScheduling || t.Status == StatusExecuting || !t.Ended() && t.Children != nil && t.Children.Running > 0
+}
+
 // LogValue returns what identifies the task and how far it is, without texts that may
 // contain anything.
 func (t Task) LogValue() slog.Value {

@@ -39,6 +39,7 @@ func (TaskParent) Fields() []ent.Field {
 		field.Bool("retry").Default(false).Annotations(no()).Comment("the failed children are to be retried"),
 		field.JSON("ending", json.RawMessage{}).Optional().SchemaType(jsonType).Comment("how the task ends once no child is open, see store.Ending"),
 		field.JSON("memo", json.RawMessage{}).Optional().SchemaType(jsonType).Comment("what it remembers of its children, see package taskkit"),
+		field.JSON("sums", json.RawMessage{}).Optional().SchemaType(jsonType).Comment("its children that have ended, added up, and the ids of the others, see store.ChildSums; null: they are counted"),
 	}
 }
 

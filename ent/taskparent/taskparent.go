@@ -32,6 +32,8 @@ const (
 	FieldEnding = "ending"
 	// FieldMemo holds the string denoting the memo field in the database.
 	FieldMemo = "memo"
+	// FieldSums holds the string denoting the sums field in the database.
+	FieldSums = "sums"
 	// EdgeTask holds the string denoting the task edge name in mutations.
 	EdgeTask = "task"
 	// Table holds the table name of the taskparent in the database.
@@ -58,6 +60,7 @@ var Columns = []string{
 	FieldRetry,
 	FieldEnding,
 	FieldMemo,
+	FieldSums,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).

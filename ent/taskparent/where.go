@@ -380,6 +380,16 @@ func MemoNotNil() predicate.TaskParent {
 	return predicate.TaskParent(sql.FieldNotNull(FieldMemo))
 }
 
+// SumsIsNil applies the IsNil predicate on the "sums" field.
+func SumsIsNil() predicate.TaskParent {
+	return predicate.TaskParent(sql.FieldIsNull(FieldSums))
+}
+
+// SumsNotNil applies the NotNil predicate on the "sums" field.
+func SumsNotNil() predicate.TaskParent {
+	return predicate.TaskParent(sql.FieldNotNull(FieldSums))
+}
+
 // HasTask applies the HasEdge predicate on the "task" edge.
 func HasTask() predicate.TaskParent {
 	return predicate.TaskParent(func(s *sql.Selector) {

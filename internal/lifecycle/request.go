@@ -153,6 +153,9 @@ const (
 	// ReasonParent is why a child is paused, stopped or deleted by the request on its parent.
 	ReasonParent = "requested of its parent"
 
+	// CodeLeftOut begins the description of a task that is done but for parts that were left out.
+	CodeLeftOut = "left_out"
+
 	descStopped    = "stopped while no worker had it"
 	descUnattended = "stopped while no live worker could run it"
 )

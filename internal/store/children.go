@@ -20,6 +20,9 @@ type Child struct {
 	Stage   string          `json:"stage,omitempty"`  // its name; "": the child is none
 }
 
+// Part reports whether the child is a bucket or a stage, whose work belongs to the work of its parent. It is false for nil.
+func (c *Child) Part() bool { return c != nil && (c.Segment != nil || c.Stage != "") }
+
 // OnFailure is what a child that ends in FAILURE or ERROR means for its parent.
 type OnFailure string
 
@@ -38,6 +41,8 @@ const (
 type Wait struct {
 	OpenAtMost int64
 	OnFailure  OnFailure
+	// Total is the number of items of all children, of which some do not exist yet; 0: unknown.
+	Total int64
 	// Seen is how many failed children have paused the parent already. With
 	// [FailurePauses] more of them wake it.
 	Seen int64
@@ -90,31 +95,59 @@ type ChildTask struct {
 
 // ChildCounts are the children of a task by their status, and the sum of their progress.
 type ChildCounts struct {
-	Statuses map[lifecycle.Status]int64
-	Stopped  int64 // of the COMPLETED, those that are partial
-	Fences   int64 // the sum of their fences: another one if a child was executed again
-	Progress lifecycle.Progress
+	Statuses map[lifecycle.Status]int64 `json:"statuses,omitempty"`
+	Stopped  int64                      `json:"stopped,omitempty"` // of the COMPLETED, those that are partial
+	Fences   int64                      `json:"fences,omitempty"`  // the sum of their fences: another one if a child was executed again
+	Running  int64                      `json:"-"`                 // those that a worker has, and those with such a child
+	Unknown  int64                      `json:"unknown,omitempty"` // those whose total is unknown
+	Items    lifecycle.Progress         `json:"items,omitzero"`    // Total without the unknown ones
+	Total    int64                      `json:"-"`                 // of the children to come too, see [Wait]; 0: unknown
 }
 
-// NeededError: a child cannot be deleted, because its parent is open or can be retried.
-type NeededError struct {
-	ID, Parent uuid.UUID
-	Status     lifecycle.Status // of the parent
+// Progress returns the sum of the children's progress. Its total is -1 while one of them is unknown.
+func (c *ChildCounts) Progress() lifecycle.Progress {
+	p := c.Items
+	switch {
+	case c.Total > 0:
+		p.Total = max(c.Total, p.Total)
+	case c.Unknown > 0:
+		p.Total = -1
+	}
+	return p
 }
 
-func (e *NeededError) Error() string {
-	return fmt.Sprintf("task %s is a child of task %s, which is in %s and goes by what has become of it: stop the child, or delete the parent", e.ID, e.Parent, e.Status)
+// Add adds n children in a status. Their totals are known, but for unknown ones.
+func (c *ChildCounts) Add(status lifecycle.Status, n int64, p lifecycle.Progress, unknown int64) {
+	if c.Statuses == nil {
+		c.Statuses = make(map[lifecycle.Status]int64)
+	}
+	c.Statuses[status] += n
+	if status.InFlight() {
+		c.Running += n
+	}
+	c.Unknown += unknown
+	c.Items.Total += max(p.Total, 0)
+	c.Items.Done += p.Done
+	c.Items.Failed += p.Failed
+	c.Items.Skipped += p.Skipped
 }
 
-// ParentError: a child cannot be retried, because its parent has ended.
+// ChildSums are what a task has stored of its children. A read counts the open ones anew, so that it costs no more than these.
+// Each write that may add a child to the open ones stores them again, and a retry of a child that has ended removes them.
+type ChildSums struct {
+	Ended ChildCounts `json:"ended,omitzero"`
+	Open  []uuid.UUID `json:"open,omitempty"`
+	Total int64       `json:"total,omitempty"` // see [Wait]
+}
+
+// ParentError: an action on a child alone was refused because of its parent. A child cannot be retried when its parent has ended, nor
+// deleted when its parent is open or can be retried, and a bucket or a stage cannot be stopped.
 type ParentError struct {
+	Action     lifecycle.Action
 	ID, Parent uuid.UUID
 	Status     lifecycle.Status // of the parent; "": it has been removed
 }
 
 func (e *ParentError) Error() string {
-	if e.Status == "" {
-		return fmt.Sprintf("task %s is a child of task %s, which has been removed: submit its work again", e.ID, e.Parent)
-	}
-	return fmt.Sprintf("task %s is a child of task %s, which has ended in %s: retry that, and it retries its failed children", e.ID, e.Parent, e.Status)
+	return fmt.Sprintf("cannot %s task %s alone: it is a child of task %s, which is in %q", e.Action, e.ID, e.Parent, e.Status)
 }

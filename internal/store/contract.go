@@ -187,8 +187,9 @@ type Common interface {
 	// Children lists the children of a task after one of them (the zero id: all), in the
 	// order of their ids, at most limit; with their states or without.
 	Children(ctx context.Context, parent, after uuid.UUID, limit int, states bool) ([]ChildTask, error)
-	// CountChildren counts the children of a task, and adds up their progress.
-	CountChildren(ctx context.Context, parent uuid.UUID) (ChildCounts, error)
+	// CountChildren counts the children of each task, and adds up their progress. Of a child that has children itself these are
+	// counted instead. A task without children is absent. It reads the open children only, except after a retry of one that had ended.
+	CountChildren(ctx context.Context, parents []uuid.UUID) (map[uuid.UUID]ChildCounts, error)
 	// FailedChild returns the first child of a task that has ended in FAILURE or ERROR;
 	// ErrNotFound when there is none.
 	FailedChild(ctx context.Context, parent uuid.UUID) (ChildTask, error)

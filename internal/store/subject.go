@@ -14,6 +14,7 @@ type Subject struct {
 
 	ID, Owner, RunAs, CreatedBy uuid.UUID
 	Kind, UniqueKey             string
+	Part                        bool // it is a bucket or a stage of its parent, see [Child.Part]
 	Parent                      ParentState
 	// Continued is the task that continues this one, and KeyHolder another live task that has
 	// its unique key. Zero: none.
@@ -31,17 +32,20 @@ type ParentState struct {
 }
 
 // Decide returns what a request does to the task, or why it is refused: a *StateError,
-// *DuplicateError, *ParentError or *NeededError. Request decides in the same way.
+// *DuplicateError or *ParentError. Request decides in the same way.
 func (s *Subject) Decide(r Request) (lifecycle.Change, error) {
 	change, err := s.DecideState(r)
 	if err == nil {
-		err = s.Forbids(r.Action, change)
+		err = s.Forbids(r, change)
 	}
 	return change, err
 }
 
-// DecideState is the part of Decide that needs neither parent nor keys. A refusal is a *StateError.
+// DecideState is the part of Decide that needs neither parent nor keys. A refusal is a *StateError, or ErrNoPart.
 func (s *Subject) DecideState(r Request) (lifecycle.Change, error) {
+	if r.Action == lifecycle.ActStop && r.Skip && !s.Part {
+		return lifecycle.Change{Control: s.Control}, ErrNoPart
+	}
 	change, err := lifecycle.Decide(s.With(r), r.Action)
 	if refusal, ok := errors.AsType[*lifecycle.RefusedError](err); ok {
 		return change, &StateError{ID: s.ID, RefusedError: *refusal}
@@ -59,19 +63,35 @@ func (s *Subject) With(r Request) lifecycle.Found {
 	return f
 }
 
+// NeedsParent reports whether the parent of the task decides about a request.
+func (s *Subject) NeedsParent(r Request) bool {
+	switch r.Action {
+	case lifecycle.ActRetry, lifecycle.ActDelete:
+		return true
+	case lifecycle.ActStop:
+		return s.Part && !r.Skip
+	default:
+		return false
+	}
+}
+
 // Forbids returns why a change that the state allows is refused because of another task; nil if it is not.
-func (s *Subject) Forbids(a lifecycle.Action, c lifecycle.Change) error {
+func (s *Subject) Forbids(r Request, c lifecycle.Change) error {
 	switch p := s.Parent; {
 	case c.Effect == lifecycle.Requeued && s.Continued != uuid.Nil:
 		return &DuplicateError{Kind: s.Kind, Column: "idempotency_key", Key: ContinuationKey(s.ID), ID: s.Continued}
 	case c.Effect == lifecycle.Requeued && s.KeyHolder != uuid.Nil:
 		return &DuplicateError{Kind: s.Kind, Column: "unique_key", Key: s.UniqueKey, ID: s.KeyHolder}
-	case c.Effect == lifecycle.Requeued && p.ID != uuid.Nil && !p.Status.Live():
-		return &ParentError{ID: s.ID, Parent: p.ID, Status: p.Status}
-	case a != lifecycle.ActDelete || p.ID == uuid.Nil || p.Status == "" || p.Status == lifecycle.Completed || p.Control == lifecycle.Delete:
+	case p.ID == uuid.Nil || !s.NeedsParent(r) || c.Effect == lifecycle.Unchanged:
+		return nil
+	case r.Action == lifecycle.ActRetry && p.Status.Live():
+		return nil
+	case r.Action == lifecycle.ActDelete && (p.Status == "" || p.Status == lifecycle.Completed || p.Control == lifecycle.Delete):
+		return nil
+	case r.Action == lifecycle.ActStop && (!p.Status.Live() || p.Control.Ends()):
 		return nil
 	}
-	// A parent that is open or can be retried would do the work of a stage again, and leave out
-	// the work of a bucket.
-	return &NeededError{ID: s.ID, Parent: s.Parent.ID, Status: s.Parent.Status}
+	// A parent that is open or can be retried would do the work of a deleted stage again, and leave out the work of a deleted
+	// bucket. Without the work of a stopped part it would be complete although it is not.
+	return &ParentError{Action: r.Action, ID: s.ID, Parent: s.Parent.ID, Status: s.Parent.Status}
 }

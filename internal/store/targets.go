@@ -62,6 +62,9 @@ type FrozenTargets struct {
 	Finding bool // the set is not complete
 }
 
+// AreParts reports whether they are the segments of buckets, which no field of the spec stands for. It is false for nil.
+func (f *FrozenTargets) AreParts() bool { return f != nil && f.Field == "" }
+
 // Found is what a batch that finds targets adds to them. Once the set is complete
 // it never changes.
 type Found struct {

@@ -353,6 +353,7 @@ CREATE TABLE "{schema}"."taskkit_task_parent" (
   "retry" boolean NOT NULL DEFAULT (false),
   "ending" json NULL,
   "memo" json NULL,
+  "sums" json NULL,
   "task_id" uuid NOT NULL,
   PRIMARY KEY ("id"),
   CONSTRAINT "taskkit_task_parent_taskkit_queued_task_family" FOREIGN KEY ("task_id") REFERENCES "{schema}"."taskkit_queued_task" ("id") ON DELETE CASCADE,

@@ -303,6 +303,7 @@ CREATE TABLE `taskkit_task_parent` (
   `retry` bool NOT NULL DEFAULT (false),
   `ending` text NULL,
   `memo` text NULL,
+  `sums` text NULL,
   `task_id` uuid NOT NULL,
   PRIMARY KEY (`id`),
   CONSTRAINT `taskkit_on_failure` CHECK (CASE on_failure WHEN 'continue' THEN 1 WHEN 'pause' THEN 1 WHEN 'fail' THEN 1 ELSE 0 END)

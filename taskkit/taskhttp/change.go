@@ -220,7 +220,8 @@ var conditionDetails = map[taskkit.Condition]string{
 // childDetails say to clients why a job cannot be changed alone that is part of another.
 var childDetails = map[taskkit.ChildReason]string{
 	taskkit.ParentEnded:    "the job is part of another one that has ended: retry the other",
-	taskkit.NeededByParent: "the job is part of another one that is not complete: stop it, or delete the other",
+	taskkit.NeededByParent: "the job is part of another one that is not complete: delete the other",
+	taskkit.PartOfParent:   "the job is part of another one, which would be incomplete without it: stop the other",
 }
 
 // delete removes a job. To delete what does not exist is allowed.

@@ -23,7 +23,7 @@ type Status string
 // The statuses.
 const (
 	Queuing   Status = "QUEUING"   // waits: see Job.Reason
-	Running   Status = "RUNNING"   // a worker has it
+	Running   Status = "RUNNING"   // a worker has it, or one of its children
 	Stopping  Status = "STOPPING"  // it was stopped and finishes its current batch
 	Succeeded Status = "SUCCEEDED" // done, or stopped: see Job.Partial
 	Failed    Status = "FAILED"    // see Job.Error
@@ -124,10 +124,10 @@ func statusOf(t *taskkit.Task) Status {
 		return Failed
 	case t.Control == taskkit.ControlStop:
 		return Stopping
-	case t.Status == taskkit.StatusQueued:
-		return Queuing
+	case t.Running():
+		return Running
 	}
-	return Running
+	return Queuing
 }
 
 // reasonOf says why a job is QUEUING, or that an earlier try of what it is RUNNING failed. What executors and workers have
@@ -135,6 +135,8 @@ func statusOf(t *taskkit.Task) Status {
 func reasonOf(t *taskkit.Task, status Status) string {
 	c := t.Cause()
 	switch {
+	case status == Running && c != taskcause.TriedAgain:
+		return ""
 	case slices.Contains(reasons, c):
 		return string(c)
 	case status == Queuing:

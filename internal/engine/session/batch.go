@@ -80,11 +80,15 @@ func (s *Session) next(r *result) flow {
 		s.nextRound(w)
 	case next.Done:
 		w.To, w.HasChildren = lifecycle.Completed, s.hasChildren()
+		w.Partial, w.StatusDetail = next.LeftOut != "", classify.Clean(next.LeftOut)
 	case next.AwaitChildren:
 		w.To, w.At, w.Reason = lifecycle.Queued, store.Forever, lifecycle.ReasonChildren
 		w.Wait = &store.Wait{OpenAtMost: next.OpenAtMost, OnFailure: next.OnFailure}
 		if s.children != nil {
 			w.Wait.Seen = s.children.family.Failed
+		}
+		if next.Divided {
+			w.Wait.Total = max(w.Progress.Total, 0)
 		}
 		w.Attempts = lifecycle.AfterLater(s.stored, r.progressed)
 	case next.later():

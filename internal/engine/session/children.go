@@ -111,8 +111,8 @@ func (f *children) list(ctx context.Context, after uuid.UUID, limit int, states 
 func (f *children) count(ctx context.Context) (store.ChildCounts, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.c.Config.Call)
 	defer cancel()
-	counts, err := f.c.Store.CountChildren(ctx, f.c.task.ID)
-	return counts, classify.OfShared(err)
+	counts, err := f.c.Store.CountChildren(ctx, []uuid.UUID{f.c.task.ID})
+	return counts[f.c.task.ID], classify.OfShared(err)
 }
 
 // retry retries the failed children of a task that was retried, in pages.

@@ -99,6 +99,10 @@ type Next struct {
 	AwaitChildren bool
 	OpenAtMost    int64
 	OnFailure     store.OnFailure
+	// LeftOut, with Done, names what was left out of the work of the task, which is then partial; "": nothing.
+	LeftOut string
+	// Divided: the children process the items of the task, whose total is their total.
+	Divided bool
 }
 
 // later reports whether the task is released until its next batch.

@@ -36,8 +36,8 @@ func (n *node) FailedChild(ctx context.Context, parent uuid.UUID) (store.ChildTa
 }
 
 // CountChildren implements [store.Common].
-func (n *node) CountChildren(ctx context.Context, parent uuid.UUID) (store.ChildCounts, error) {
-	return n.db.CountChildren(ctx, parent)
+func (n *node) CountChildren(ctx context.Context, parents []uuid.UUID) (map[uuid.UUID]store.ChildCounts, error) {
+	return n.db.CountChildren(ctx, parents)
 }
 
 // WakeParents implements [store.Common].

@@ -26,7 +26,7 @@ func (c *calls) children() {
 	ids := c.insert("insert_children", false, newTask(child), newTask(child), newTask(child), newTask(child), newTask(child))
 	c.record("plan_of_bucket", func() error { _, err := s.Plan(ctx, ids[0]); return err })
 	c.record("family", func() error { _, err := s.Family(ctx, parent.Lease); return err })
-	c.record("count_children", func() error { _, err := s.CountChildren(ctx, parent.ID); return err })
+	c.record("count_children", func() error { _, err := s.CountChildren(ctx, []uuid.UUID{parent.ID}); return err })
 	c.record("failed_child", func() error {
 		if _, err := s.FailedChild(ctx, parent.ID); !errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("want ErrNotFound, got %w", err)

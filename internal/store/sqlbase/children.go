@@ -54,83 +54,6 @@ func (b *Base) Children(ctx context.Context, parent, after uuid.UUID, limit int,
 	return children, nil
 }
 
-// CountChildren implements [store.Common].
-func (b *Base) CountChildren(ctx context.Context, parent uuid.UUID) (store.ChildCounts, error) {
-	counts := store.ChildCounts{Statuses: make(map[lifecycle.Status]int64)}
-	unknown := int64(0)
-	_, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT workflow_status, count(*), sum(CASE WHEN partial THEN 1 ELSE 0 END), sum(CASE WHEN items_total IS NULL THEN 1 ELSE 0 END),
-  CAST(sum(coalesce(items_total, 0)) AS bigint), CAST(sum(items_done) AS bigint), CAST(sum(items_failed) AS bigint), CAST(sum(items_skipped) AS bigint),
-  CAST(sum(fence) AS bigint)
-FROM {s}taskkit_queued_task q WHERE `+b.childOf("q", "$1")+` GROUP BY workflow_status`), []any{parent.String()}, func(rows *sql.Rows) error {
-		var (
-			status                     lifecycle.Status
-			n, partial, without        int64
-			total, done, fail, skipped int64
-			fences                     int64
-		)
-		if err := rows.Scan(&status, &n, &partial, &without, &total, &done, &fail, &skipped, &fences); err != nil {
-			return err
-		}
-		counts.Statuses[status] = n
-		counts.Stopped += partial
-		counts.Fences += fences
-		unknown += without
-		p := &counts.Progress
-		p.Total, p.Done, p.Failed, p.Skipped = p.Total+total, p.Done+done, p.Failed+fail, p.Skipped+skipped
-		return nil
-	})
-	if err != nil {
-		return store.ChildCounts{}, fmt.Errorf("count the children of task %s: %w", parent, err)
-	}
-	more, err := b.addGrandchildren(ctx, parent, &counts.Progress)
-	if err != nil {
-		return store.ChildCounts{}, err
-	}
-	if unknown+more > 0 {
-		counts.Progress.Total = -1
-	}
-	return counts, nil
-}
-
-// addGrandchildren counts, of the children that wait or have waited for children of their own, the progress of these
-// children in place of theirs. It returns how many more children have an unknown total by that.
-func (b *Base) addGrandchildren(ctx context.Context, parent uuid.UUID, sum *lifecycle.Progress) (unknown int64, err error) {
-	own := map[uuid.UUID]lifecycle.Progress{}
-	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT q.id, `+ProgressColumns+` FROM {s}taskkit_queued_task q JOIN {s}taskkit_task_parent p ON p.task_id = q.id
-WHERE `+b.childOf("q", "$1")), []any{parent.String()}, func(rows *sql.Rows) error {
-		var (
-			id uuid.UUID
-			p  lifecycle.Progress
-		)
-		err := rows.Scan(append([]any{&id}, scanProgress(&p)...)...)
-		own[id] = p
-		return err
-	})
-	if err != nil {
-		return 0, fmt.Errorf("look for the children of task %s that have children: %w", parent, err)
-	}
-	for id, p := range own {
-		of, err := b.CountChildren(ctx, id)
-		if err != nil {
-			return 0, err
-		}
-		if len(of.Statuses) == 0 {
-			continue
-		}
-		if p.Total < 0 {
-			p.Total, unknown = 0, unknown-1
-		}
-		if of.Progress.Total < 0 {
-			of.Progress.Total, unknown = 0, unknown+1
-		}
-		sum.Total += of.Progress.Total - p.Total
-		sum.Done += of.Progress.Done - p.Done
-		sum.Failed += of.Progress.Failed - p.Failed
-		sum.Skipped += of.Progress.Skipped - p.Skipped
-	}
-	return unknown, nil
-}
-
 // FailedChild implements [store.Common].
 func (b *Base) FailedChild(ctx context.Context, parent uuid.UUID) (store.ChildTask, error) {
 	children, err := b.children(ctx, b.childOf("q", "$1")+" AND "+inStatus("q", failedStatuses)+" AND q.id > $2", false, parent.String(), uuid.Nil.String(), int64(1))
@@ -254,6 +177,9 @@ func (b *Base) RetryChildren(ctx context.Context, l store.Lease, limit int) (ret
 		if retried == 0 {
 			return nil
 		}
+		if err := b.forgetSums(ctx, q, l.ID); err != nil {
+			return err
+		}
 		for _, was := range []lifecycle.Status{lifecycle.Failure, lifecycle.Error} {
 			if err := b.requeue(ctx, q, failed[was], change, was); err != nil {
 				return err
@@ -348,56 +274,54 @@ func (t Statements) setMaxParallel(ctx context.Context, q store.Querier, id uuid
 	return err
 }
 
-// recordParent stores the Wait, Memo and HasChildren of a write, and pauses the task if
+// recordParent stores the Wait, Memo and HasChildren of a write with the sums of the children, and pauses the task if
 // Pause is set. It reports whether it did.
 func (t Statements) recordParent(ctx context.Context, q store.Querier, w *store.Write) (paused bool, err error) {
-	task := w.ID.String()
 	switch {
 	case w.Wait != nil:
-		ending, err := encodeEnding(w.Wait.Ending)
-		if err != nil {
-			return false, err
-		}
-		seq := w.Seq
-		if w.Checkpoint {
-			seq++
-		}
-		_, err = q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_parent
+		paused, err = t.recordWait(ctx, q, w)
+	case w.Memo != nil && w.Checkpoint:
+		_, err = q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_parent (id, task_id, memo) VALUES ($1, $2, $3)
+ON CONFLICT (task_id) DO UPDATE SET memo = excluded.memo`), store.NewID().String(), w.ID.String(), jsonArg(w.Memo))
+	}
+	switch {
+	case err != nil:
+	case w.HasChildren && w.To.Terminal():
+		err = t.endWaits(ctx, q, []uuid.UUID{w.ID})
+	case w.HasChildren && w.Wait == nil:
+		_, err = q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_parent (id, task_id, waits) VALUES ($1, $2, true)
+ON CONFLICT (task_id) DO UPDATE SET waits = true`), store.NewID().String(), w.ID.String())
+	}
+	if err == nil && (w.Wait != nil || w.HasChildren) {
+		err = t.recordSums(ctx, q, w)
+	}
+	if err != nil {
+		return false, fmt.Errorf("record what task %s has of its children: %w", w.ID, err)
+	}
+	return paused, nil
+}
+
+// recordWait stores the Wait of a write with its Memo, and pauses the task if Pause is set. It reports whether it did.
+func (t Statements) recordWait(ctx context.Context, q store.Querier, w *store.Write) (paused bool, err error) {
+	ending, err := encodeEnding(w.Wait.Ending)
+	if err != nil {
+		return false, err
+	}
+	seq := w.Seq
+	if w.Checkpoint {
+		seq++
+	}
+	_, err = q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_parent
   (id, task_id, open_at_most, on_failure, failed_seen, fence, checkpoint_seq, waits, ending, memo)
 VALUES ($1, $2, $3, $4, $5, $6, $7, true, $8, $9)
 ON CONFLICT (task_id) DO UPDATE SET open_at_most = excluded.open_at_most, on_failure = excluded.on_failure,
   failed_seen = excluded.failed_seen, fence = excluded.fence, checkpoint_seq = excluded.checkpoint_seq, waits = true,
   ending = excluded.ending, memo = coalesce(excluded.memo, taskkit_task_parent.memo)`),
-			store.NewID().String(), task, w.Wait.OpenAtMost, string(w.Wait.OnFailure), w.Wait.Seen, w.Fence, seq, ending, jsonArg(w.Memo))
-		if err != nil {
-			return false, fmt.Errorf("record for what task %s waits: %w", w.ID, err)
-		}
-		if w.Pause == "" {
-			return false, nil
-		}
-		if paused, err = t.pause(ctx, q, w, w.Pause); err != nil {
-			return false, fmt.Errorf("pause task %s: %w", w.ID, err)
-		}
-	case w.Memo != nil && w.Checkpoint:
-		_, err := q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_parent (id, task_id, memo) VALUES ($1, $2, $3)
-ON CONFLICT (task_id) DO UPDATE SET memo = excluded.memo`), store.NewID().String(), task, jsonArg(w.Memo))
-		if err != nil {
-			return false, fmt.Errorf("record what task %s remembers of its children: %w", w.ID, err)
-		}
+		store.NewID().String(), w.ID.String(), w.Wait.OpenAtMost, string(w.Wait.OnFailure), w.Wait.Seen, w.Fence, seq, ending, jsonArg(w.Memo))
+	if err != nil || w.Pause == "" {
+		return false, err
 	}
-	switch {
-	case w.HasChildren && !w.To.Terminal() && w.Wait == nil:
-		_, err := q.ExecContext(ctx, t.SQL(`INSERT INTO {s}taskkit_task_parent (id, task_id, waits) VALUES ($1, $2, true)
-ON CONFLICT (task_id) DO UPDATE SET waits = true`), store.NewID().String(), task)
-		if err != nil {
-			return false, fmt.Errorf("record that task %s has children: %w", w.ID, err)
-		}
-	case w.HasChildren && w.To.Terminal():
-		if err := t.endWaits(ctx, q, []uuid.UUID{w.ID}); err != nil {
-			return false, fmt.Errorf("end the wait of task %s: %w", w.ID, err)
-		}
-	}
-	return paused, nil
+	return t.pause(ctx, q, w, w.Pause)
 }
 
 func encodeEnding(e *store.Ending) (any, error) {

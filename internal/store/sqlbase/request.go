@@ -28,9 +28,8 @@ func (b *Base) Request(ctx context.Context, id uuid.UUID, r store.Request) (t st
 			state  *store.StateError
 			dup    *store.DuplicateError
 			parent *store.ParentError
-			needed *store.NeededError
 		)
-		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrNoSkip) || errors.As(err, &state) || errors.As(err, &dup) || errors.As(err, &parent) || errors.As(err, &needed) {
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrNoSkip) || errors.Is(err, store.ErrNoPart) || errors.As(err, &state) || errors.As(err, &dup) || errors.As(err, &parent) {
 			return store.Task{}, err
 		}
 		return store.Task{}, fmt.Errorf("%s task %s: %w", r.Action, id, err)
@@ -79,15 +78,16 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 			return store.Task{}, err
 		}
 	}
-	if (change.Effect == lifecycle.Requeued || r.Action == lifecycle.ActDelete) && b.Dialect() == dialect.SQLite { // the caller is the only writer by now
-		if parent, err = b.lockParent(ctx, q, id); err != nil {
+	if row.NeedsParent(r) && parent == (store.ParentState{}) && change.Effect != lifecycle.Unchanged {
+		// On SQLite the caller is the only writer by now. A stop needs no lock: if the parent ends meanwhile, so has the task.
+		if parent, err = b.parentOf(ctx, q, id, ""); err != nil {
 			return store.Task{}, err
 		}
 	}
 	row.Parent = parent
 	// A caller's transaction may be committed after a refusal: nothing is
 	// written before that.
-	if err := row.Forbids(r.Action, change); err != nil {
+	if err := row.Forbids(r, change); err != nil {
 		return store.Task{}, err
 	}
 	if change.Effect == lifecycle.Requeued {
@@ -98,6 +98,11 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 		}
 		if err := b.markRetry(ctx, q, id); err != nil {
 			return store.Task{}, err
+		}
+		if parent.ID != uuid.Nil {
+			if err := b.forgetSums(ctx, q, parent.ID); err != nil {
+				return store.Task{}, err
+			}
 		}
 	}
 	if err := b.recordEvent(ctx, q, id, r, row.Status); err != nil {
@@ -218,7 +223,7 @@ func (r *subjectRow) subject(id uuid.UUID) (lockedTask, error) {
 		return lockedTask{}, err
 	}
 	r.ID, r.Conditions, r.Continued = id, options.Conditions, r.continued.UUID
-	r.Passed = lifecycle.Passed(r.Control, r.reason)
+	r.Passed, r.Part = lifecycle.Passed(r.Control, r.reason), options.Child.Part()
 	return r.lockedTask, nil
 }
 

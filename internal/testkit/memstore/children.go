@@ -148,37 +148,43 @@ func (s *Store) Children(ctx context.Context, parent, after uuid.UUID, limit int
 }
 
 // CountChildren implements [store.Common].
-func (s *Store) CountChildren(ctx context.Context, parent uuid.UUID) (store.ChildCounts, error) {
+func (s *Store) CountChildren(ctx context.Context, parents []uuid.UUID) (map[uuid.UUID]store.ChildCounts, error) {
 	if err := s.enter(ctx); err != nil {
-		return store.ChildCounts{}, err
+		return nil, err
 	}
 	defer s.mu.Unlock()
-	return s.sumOfChildren(parent), nil
+	counts := make(map[uuid.UUID]store.ChildCounts)
+	for _, id := range parents {
+		if c := s.sumOfChildren(id); c.Statuses != nil {
+			counts[id] = c
+		}
+	}
+	return counts, nil
 }
 
-// sumOfChildren counts the children of a task. The progress of those that wait for theirs is
-// added too.
-func (s *Store) sumOfChildren(parent uuid.UUID) store.ChildCounts {
-	counts := store.ChildCounts{Statuses: make(map[lifecycle.Status]int64)}
-	unknown, p := false, &counts.Progress
-	add := func(q lifecycle.Progress) {
-		p.Done, p.Failed, p.Skipped = p.Done+q.Done, p.Failed+q.Failed, p.Skipped+q.Skipped
-	}
+// sumOfChildren counts the children of a task. Of those that have children these are counted.
+func (s *Store) sumOfChildren(parent uuid.UUID) (counts store.ChildCounts) {
 	for _, r := range s.children(parent) {
-		counts.Statuses[r.Status]++
 		counts.Fences += r.Fence
 		if r.Partial {
 			counts.Stopped++
 		}
-		unknown = unknown || r.Progress.Total < 0
-		p.Total += max(r.Progress.Total, 0)
-		add(r.Progress)
-		if f := s.families[r.ID]; r.Status.Live() && f != nil && f.waits {
-			add(s.sumOfChildren(r.ID).Progress)
+		p, unknown := r.Progress, int64(0)
+		if s.families[r.ID] != nil {
+			if below := s.sumOfChildren(r.ID); below.Statuses != nil {
+				p = below.Items
+				if below.Unknown > 0 {
+					p.Total, unknown = below.Items.Total, 1
+				}
+				if below.Running > 0 && !r.Status.InFlight() {
+					counts.Running++
+				}
+			}
 		}
-	}
-	if unknown {
-		p.Total = -1
+		if p.Total < 0 {
+			unknown = 1
+		}
+		counts.Add(r.Status, 1, p, unknown)
 	}
 	return counts
 }

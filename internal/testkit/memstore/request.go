@@ -52,7 +52,8 @@ func (s *Store) found(t *Task) lifecycle.Found {
 // subject is a task with what decides about a request of it.
 func (s *Store) subject(t *Task) *store.Subject {
 	u := &store.Subject{Found: s.found(t), ID: t.ID, Owner: t.Owner, RunAs: t.RunAs, CreatedBy: t.CreatedBy, Kind: t.Kind, UniqueKey: t.UniqueKey}
-	u.Conditions, u.Progress = s.options(t.ID).Conditions, t.Progress
+	options := s.options(t.ID)
+	u.Conditions, u.Progress, u.Part = options.Conditions, t.Progress, options.Child.Part()
 	for _, k := range []struct {
 		column, key string
 		to          *uuid.UUID

@@ -97,6 +97,14 @@ func childName(c *taskkit.Child) string {
 	}
 }
 
+// status is the status of a task in a list: EXECUTING also while its children are executed.
+func status(t *taskkit.Task) string {
+	if t.Running() && t.Status == taskkit.StatusQueued {
+		return string(taskkit.StatusExecuting)
+	}
+	return string(t.Status)
+}
+
 // childStatus is the status of a child.
 func childStatus(c *taskkit.Child) string {
 	if c.Partial {

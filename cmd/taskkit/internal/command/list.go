@@ -140,7 +140,7 @@ func (a *app) printTasks(ctx context.Context, db *connection, tasks []*taskkit.T
 		rows := make([][]string, len(tasks))
 		for i, t := range page {
 			rows[i] = []string{
-				t.ID.String(), t.Kind, string(t.Status), progress(t.Task), failed(t.Task),
+				t.ID.String(), t.Kind, status(t.Task), progress(t.Task), failed(t.Task),
 				t.Queue, screen.Brief(t.Elapsed), screen.Short(t.Note, noteWidth),
 			}
 		}

@@ -36,7 +36,7 @@ type request struct {
 	// describes the result.
 	wait  func(c *cobra.Command, db *connection, now *taskkit.Task) (*taskkit.Task, string, error)
 	waits bool
-	skips bool // it has the flag --skip
+	skips string // what the flag --skip is for; "": there is none
 	limit limitFlag
 	given string // the value of --stop-after
 	most  int    // the value of --max-parallel
@@ -76,8 +76,8 @@ func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 		}
 		return all(errs)
 	}
-	if r.skips {
-		c.Flags().BoolVar(&skip, "skip", false, "skip the item at the position of the last checkpoint")
+	if r.skips != "" {
+		c.Flags().BoolVar(&skip, "skip", false, r.skips)
 	}
 	if r.limit != noLimit {
 		c.Flags().StringVar(&r.given, "stop-after", "", "new `limit` of failed items: a number, or a percentage of those processed")
@@ -168,7 +168,7 @@ func all(errs []error) error {
 
 func (a *app) stopCommand() *cobra.Command {
 	var timeout time.Duration
-	r := &request{do: (*taskkit.Client).Stop}
+	r := &request{do: (*taskkit.Client).Stop, skips: "leave out the rest of a bucket or a stage, for a reason"}
 	r.describe = func(_ *cobra.Command, _ *connection, before, now *taskkit.Task) string {
 		switch {
 		case before.Ended():
@@ -196,9 +196,11 @@ func (a *app) stopCommand() *cobra.Command {
 		Use:   "stop TASK...",
 		Short: "Stop tasks and keep what they have done",
 		Long: `Stop tasks as soon as possible and keep what they have done. A running task stops
-after its current batch; --wait waits for that.`,
+after its current batch; --wait waits for that. A bucket or a stage is not stopped alone:
+with --skip and --reason the rest of it is left out, and its task is partial in the end.`,
 		Example: `  taskkit stop @last --reason "wrong caseload"
-  taskkit stop 8057 --wait`,
+  taskkit stop 8057 --wait
+  taskkit stop 8057 --skip --reason "its rows are broken"`,
 	}, r)
 	c.Flags().BoolVar(&r.waits, "wait", false, "wait until the tasks have ended")
 	c.Flags().DurationVar(&timeout, "timeout", 0, "with --wait, give up after this time (default never)")
@@ -297,7 +299,7 @@ attempts. With --skip the item at that position is recorded as failed, and the t
 continues after it.`,
 		Example: `  taskkit retry 8057 --reason "address corrected"
   taskkit retry 8057 --skip --reason "crashes the image library"`,
-	}, &request{skips: true, do: (*taskkit.Client).Retry, describe: func(_ *cobra.Command, _ *connection, _, now *taskkit.Task) string {
+	}, &request{skips: "skip the item at the position of the last checkpoint", do: (*taskkit.Client).Retry, describe: func(_ *cobra.Command, _ *connection, _, now *taskkit.Task) string {
 		return fmt.Sprintf("task %s will continue from checkpoint %d", now.ID, now.Checkpoints)
 	}})
 }

@@ -60,4 +60,8 @@ RETURNING 0::bigint, q.control;
 
 UPDATE "taskkit".taskkit_task_parent SET waits = false WHERE task_id = ANY($1::text[]::uuid[]) AND waits;
 
+SELECT p.task_id, p.sums
+FROM "taskkit".taskkit_task_parent p
+WHERE p.task_id = ANY($1::text[]::uuid[]) AND p.sums IS NOT NULL;
+
 COMMIT;

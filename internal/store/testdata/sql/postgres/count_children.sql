@@ -1,14 +1,14 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
-SELECT workflow_status, count(*), sum(CASE WHEN partial THEN 1 ELSE 0 END),
-    sum(CASE WHEN items_total IS NULL THEN 1 ELSE 0 END),
-  CAST(sum(coalesce(items_total, 0)) AS bigint), CAST(sum(items_done) AS bigint),
-      CAST(sum(items_failed) AS bigint), CAST(sum(items_skipped) AS bigint),
-  CAST(sum(fence) AS bigint)
-FROM "taskkit".taskkit_queued_task q WHERE q.parent_id = $1 AND q.parent_id IS NOT NULL
-    AND q.workflow_status <> '' AND q.parent_id::text = ($1)::text GROUP BY workflow_status;
+SELECT p.task_id, p.sums
+FROM "taskkit".taskkit_task_parent p
+WHERE p.task_id = ANY($1::text[]::uuid[]) AND p.sums IS NOT NULL;
 
-SELECT q.id, coalesce(q.items_total, -1), q.position, q.round, q.deferred, q.items_done, q.items_failed,
-    q.items_skipped FROM "taskkit".taskkit_queued_task q JOIN "taskkit".taskkit_task_parent p ON p.task_id = q.id
-WHERE q.parent_id = $1 AND q.parent_id IS NOT NULL AND q.workflow_status <> ''
-    AND q.parent_id::text = ($1)::text;
+SELECT q.parent_id, CASE WHEN f.task_id IS NOT NULL THEN q.id END, q.workflow_status, count(*),
+    sum(CASE WHEN q.partial THEN 1 ELSE 0 END),
+  sum(CASE WHEN q.items_total IS NULL THEN 1 ELSE 0 END), CAST(sum(coalesce(q.items_total, 0)) AS bigint),
+  CAST(sum(q.items_done) AS bigint), CAST(sum(q.items_failed) AS bigint), CAST(sum(q.items_skipped) AS bigint),
+      CAST(sum(q.fence) AS bigint)
+FROM "taskkit".taskkit_queued_task q LEFT JOIN "taskkit".taskkit_task_parent f ON f.task_id = q.id
+WHERE q.parent_id = ANY($1::text[]::uuid[]) AND q.parent_id IS NOT NULL AND q.workflow_status <> ''
+    AND q.parent_id::text = ANY($1::text[]) AND q.parent_id IS NOT NULL GROUP BY 1, 2, 3;

@@ -27,6 +27,8 @@ ORDER BY q.id LIMIT $3 FOR NO KEY UPDATE OF q;
 
 UPDATE "taskkit".taskkit_task_parent SET retry = false WHERE task_id = $1;
 
+UPDATE "taskkit".taskkit_task_parent SET sums = NULL WHERE task_id = $1;
+
 UPDATE "taskkit".taskkit_queued_task
 SET control = '', control_by = NULL, control_reason = NULL, workflow_status = 'QUEUED', attempts = 0,
     workflow_stopped_date = NULL, stalled = false, not_before = clock_timestamp(), waiting_reason = 'retried',

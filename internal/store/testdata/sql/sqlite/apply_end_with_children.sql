@@ -28,4 +28,9 @@ WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status IN ('SC
 
 UPDATE taskkit_task_parent SET waits = false WHERE task_id IN (SELECT value FROM json_each($1)) AND waits;
 
+SELECT p.task_id, p.sums
+FROM taskkit_task_parent p
+WHERE p.task_id IN (SELECT value
+FROM json_each($1)) AND p.sums IS NOT NULL;
+
 COMMIT;

@@ -32,6 +32,8 @@ SELECT $1, $2, true WHERE EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.pa
 ON CONFLICT (task_id) DO UPDATE SET retry = true, ending = NULL,
     waits = taskkit_task_parent.checkpoint_seq >= 0;
 
+UPDATE taskkit_task_parent SET sums = NULL WHERE task_id = $1;
+
 INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
 

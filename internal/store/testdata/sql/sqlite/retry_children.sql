@@ -24,6 +24,8 @@ ORDER BY q.id LIMIT $3;
 
 UPDATE taskkit_task_parent SET retry = false WHERE task_id = $1;
 
+UPDATE taskkit_task_parent SET sums = NULL WHERE task_id = $1;
+
 UPDATE taskkit_queued_task
 SET control = '', control_by = NULL, control_reason = NULL, workflow_status = 'QUEUED', attempts = 0,
     workflow_stopped_date = NULL, stalled = false, not_before = datetime('now', 'subsec'),
