@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"taskkit.dev/internal/itemkey"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
@@ -34,6 +36,10 @@ type Item struct {
 	Position int64           `json:"position,omitempty"` // in the list of Take, from 1; 0: unknown
 	Attempt  int             `json:"attempt"`            // of an item that failed or was skipped
 	Created  time.Time       `json:"created,omitzero"`   // when the outcome was stored, if it was
+	// Task is the child that has the item, such as a bucket, to which its Position belongs; zero: the task itself.
+	Task ID `json:"task,omitzero"`
+	// Stage is the stage that has the item; "": it belongs to none. A stage of a stage is "outer/inner".
+	Stage string `json:"stage,omitempty"`
 }
 
 // Text returns the key for people: a string without its quotes, all else as JSON.
@@ -51,6 +57,10 @@ const shownItems = 10
 // needs does not depend on the number of items. The first error is the last element:
 // [ErrNotFound] also when the task is removed meanwhile. Of a running task it shows
 // what was committed when it began, and what is recorded meanwhile may be missing.
+//
+// The items of a task with buckets, stages or other children are those of the task itself, if it has any, and then those of
+// its children, to any depth, in the order of [Client.Children]. Unprocessed items of buckets that have not
+// begun are not known, which is an *[ItemsError]; of stages that have not begun they are left out.
 //
 // A task stores the items that failed or were skipped. Those that succeeded and those
 // that are unprocessed are found from the set and the position in it, if the directive
@@ -78,38 +88,149 @@ func (c *Client) placedItems(ctx context.Context, id ID, outcome Outcome, from i
 			yield(placedItem{}, err)
 			return
 		}
-		items, err := c.itemsOf(ctx, op, id, outcome, from)
-		if err != nil {
-			yield(placedItem{}, c.unlessRemoved(ctx, op, id, err))
-			return
-		}
-		for i, err := range items {
+		for i, err := range c.ownItems(ctx, op, id, outcome, from) {
 			if err != nil {
-				yield(placedItem{}, c.unlessRemoved(ctx, op, id, c.public(ctx, err)))
-				return
+				_, err = c.unlessRemoved(ctx, op, id, err)
 			}
-			if !yield(i, nil) {
+			if !yield(i, err) || err != nil {
 				return
 			}
 		}
-		if err := c.unlessRemoved(ctx, op, id, nil); err != nil {
+		hasChildren, err := c.unlessRemoved(ctx, op, id, nil)
+		if err == nil && hasChildren {
+			for i, err := range c.childItems(ctx, op, id, outcome, from) {
+				if !yield(i, err) || err != nil {
+					return
+				}
+			}
+			_, err = c.unlessRemoved(ctx, op, id, nil)
+		}
+		if err != nil {
 			yield(placedItem{}, err)
 		}
 	}
 }
 
-// unlessRemoved returns the error, or nil, with which the items of a task were read. Those of
+// ownItems returns the items of a task itself behind a place; none if the place is in a child.
+func (c *Client) ownItems(ctx context.Context, op store.Client, id ID, outcome Outcome, from itemPlace) iter.Seq2[placedItem, error] {
+	return func(yield func(placedItem, error) bool) {
+		if len(from.children) > 0 {
+			return
+		}
+		items, err := c.itemsOf(ctx, op, id, outcome, from)
+		if err != nil {
+			yield(placedItem{}, err)
+			return
+		}
+		for i, err := range items {
+			if !yield(i, c.public(ctx, err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// childItems returns the items of the children of a task behind a place, child by child.
+func (c *Client) childItems(ctx context.Context, op store.Client, id ID, outcome Outcome, from itemPlace) iter.Seq2[placedItem, error] {
+	return func(yield func(placedItem, error) bool) {
+		var after, first ID
+		if len(from.children) > 0 {
+			first = from.children[0]
+			after = precedingID(first)
+		}
+		for {
+			page, err := op.Children(ctx, id, after, itemsPage, false)
+			if err != nil {
+				yield(placedItem{}, c.public(ctx, err))
+				return
+			}
+			for n := range page {
+				child, inside := &page[n], itemPlace{}
+				if after = child.ID; child.ID == first {
+					inside = from
+					inside.children = from.children[1:]
+				} else if !mayHave(child, outcome) {
+					continue
+				}
+				for i, err := range c.itemsInside(ctx, op, child, outcome, inside) {
+					if !yield(i, err) || err != nil {
+						return
+					}
+				}
+			}
+			if len(page) < itemsPage {
+				return
+			}
+		}
+	}
+}
+
+// itemsInside returns the items of a child, and of its children.
+func (c *Client) itemsInside(ctx context.Context, op store.Client, child *store.ChildTask, outcome Outcome, from itemPlace) iter.Seq2[placedItem, error] {
+	return func(yield func(placedItem, error) bool) {
+		lists := []iter.Seq2[placedItem, error]{c.ownItems(ctx, op, child.ID, outcome, from)}
+		if child.HasChildren {
+			lists = append(lists, c.childItems(ctx, op, child.ID, outcome, from))
+		}
+		for _, list := range lists {
+			for i, err := range list {
+				i.after.children = append([]ID{child.ID}, i.after.children...)
+				if i.Task == (ID{}) {
+					i.Task = child.ID
+				}
+				if child.Stage != "" {
+					i.Stage = strings.TrimSuffix(child.Stage+"/"+i.Stage, "/")
+				}
+				if !yield(i, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// mayHave reports whether a child can have items with an outcome, or has children.
+func mayHave(child *store.ChildTask, outcome Outcome) bool {
+	p := child.Progress
+	switch {
+	case child.HasChildren:
+		return true
+	case outcome == OutcomeFailed:
+		return p.Failed > 0
+	case outcome == OutcomeSkipped:
+		return p.Skipped > 0
+	case outcome == OutcomeDeferred:
+		return p.Deferred || p.Round > 0
+	case outcome == OutcomeSucceeded:
+		return p.Done > 0
+	default:
+		return child.Status != lifecycle.Completed || child.Partial
+	}
+}
+
+// precedingID returns the greatest id that is less than another.
+func precedingID(id ID) ID {
+	for n := len(id) - 1; n >= 0; n-- {
+		if id[n]--; id[n] != 0xff {
+			break
+		}
+	}
+	return id
+}
+
+// unlessRemoved returns the error, or nil, with which the items of a task were read, and whether it has children. The items of
 // a task that was removed meanwhile are gone, and what was read may be a part.
-func (c *Client) unlessRemoved(ctx context.Context, op store.Client, id ID, read error) error {
+func (c *Client) unlessRemoved(ctx context.Context, op store.Client, id ID, read error) (hasChildren bool, err error) {
 	found, _, err := op.Tasks(ctx, store.Filter{IDs: []ID{id}, Limit: 1})
 	switch {
 	case err == nil && len(found) == 0:
-		return c.public(ctx, store.ErrNotFound)
-	case read != nil || err == nil:
-		return read
-	default:
-		return c.public(ctx, err)
+		return false, c.public(ctx, store.ErrNotFound)
+	case read != nil:
+		return false, read
+	case err != nil:
+		return false, c.public(ctx, err)
 	}
+	return found[0].HasChildren, nil
 }
 
 // itemsOf returns the items with an outcome behind a place.
@@ -135,6 +256,11 @@ func (c *Client) itemsOf(ctx context.Context, op store.Client, id ID, outcome Ou
 		return nil, c.public(ctx, tried("list the "+string(outcome)+" items", err))
 	}
 	switch {
+	case t.HasChildren && outcome == OutcomeUnprocessed && p.Frozen.AreParts() && t.Progress.Position < p.Frozen.Total:
+		return nil, &ItemsError{ID: id, Action: actUnprocessed, Problem: fmt.Sprintf("%d of its %d buckets have not begun, and nothing says which items these have: "+
+			"read them from where the buckets find them", p.Frozen.Total-t.Progress.Position, p.Frozen.Total)}
+	case t.HasChildren && set == nil:
+		return func(func(placedItem, error) bool) {}, nil // its children have them
 	case set == nil && outcome == OutcomeSucceeded:
 		return c.ledgerItems(ctx, op, &t, from)
 	case set == nil:

@@ -25,6 +25,8 @@ type targetCursor struct {
 func newTargetCursor(read store.ItemReader, t *store.Task, p *store.Plan) (*targetCursor, []byte, error) {
 	c := &targetCursor{read: read, id: t.ID, page: -1}
 	switch {
+	case p.Frozen.AreParts():
+		return nil, nil, nil // its children have the items
 	case p.Frozen != nil && p.Frozen.Finding:
 		return nil, nil, errFinding(t, p)
 	case p.Frozen != nil:

@@ -2,9 +2,11 @@ package taskkit
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -17,6 +19,7 @@ type itemPlace struct {
 	row      uuid.UUID // of the last item, if it has one
 	batch    int64     // of the ledger, from 1: that of the last item, plus 1
 	index    int64     // the number of items of that batch so far
+	children []ID      // the child that has the last item, below its parents, if the task itself has not
 }
 
 // placedItem is an item and where the list goes on after it.
@@ -53,13 +56,17 @@ func (c *Client) ItemsPage(ctx context.Context, id ID, outcome Outcome, cursor s
 	return page, "", nil
 }
 
-// String writes a place as a cursor: numbers of 16 hexadecimal digits, around an id of 32.
+// String writes a place as a cursor: numbers of 16 hexadecimal digits, around an id of 32, and before the ids of children.
 func (p itemPlace) String() string {
-	return fmt.Sprintf("%016x%x%016x%016x", p.position, p.row[:], p.batch, p.index)
+	text := fmt.Sprintf("%016x%x%016x%016x", p.position, p.row[:], p.batch, p.index)
+	for _, id := range p.children {
+		text += hex.EncodeToString(id[:])
+	}
+	return text
 }
 
 // placeForm matches a cursor. No number is negative.
-var placeForm = regexp.MustCompile(`^([0-7][0-9a-f]{15})([0-9a-f]{32})([0-7][0-9a-f]{15})([0-7][0-9a-f]{15})$`)
+var placeForm = regexp.MustCompile(`^([0-7][0-9a-f]{15})([0-9a-f]{32})([0-7][0-9a-f]{15})([0-7][0-9a-f]{15})((?:[0-9a-f]{32})*)$`)
 
 // parsePlace reads a cursor.
 func parsePlace(cursor string) (p itemPlace, ok bool) {
@@ -75,5 +82,9 @@ func parsePlace(cursor string) (p itemPlace, ok bool) {
 	p.row, errs[1] = uuid.Parse(parts[2])
 	p.batch, errs[2] = strconv.ParseInt(parts[3], 16, 64)
 	p.index, errs[3] = strconv.ParseInt(parts[4], 16, 64)
+	for text := range slices.Chunk([]byte(parts[5]), 32) {
+		id, err := uuid.ParseBytes(text)
+		p.children, errs[1] = append(p.children, id), errors.Join(errs[1], err)
+	}
 	return p, errors.Join(errs[:]...) == nil
 }
