@@ -2,6 +2,7 @@ package taskkit_test
 
 import (
 	"context"
+	"regexp"
 	"sync/atomic"
 	"testing"
 
@@ -9,10 +10,11 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // A worker that starts with the name of one that has ended, on the same machine, has
-// another identity and is not mistaken for it.
+// another identity and is not mistaken for it. Both have the name and the start in it (SSP-24).
 func TestRestartUnderOneName(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
@@ -25,6 +27,15 @@ func TestRestartUnderOneName(t *testing.T) {
 			}
 			stop()
 			checkTouched(t, db.DB, id, 10)
+		}
+		workers, err := taskops.New(clientOf(db)).Workers(t.Context())
+		if err != nil || len(workers) != 2 || workers[0].ID == workers[1].ID {
+			t.Fatalf("workers %+v, %v; want two", workers, err)
+		}
+		for _, w := range workers {
+			if !regexp.MustCompile(`^test-\d{8}T\d{6}\.\d{3}Z-`).MatchString(w.ID) {
+				t.Errorf("a worker of the system test is %s", w.ID)
+			}
 		}
 	})
 }

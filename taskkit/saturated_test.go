@@ -100,6 +100,36 @@ func TestStopDoesNotWaitForASlot(t *testing.T) {
 	})
 }
 
+// A worker whose slots are all taken claims nothing until one is free.
+func TestSSP42FullPoolClaimsNothing(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		letGo := make(chan struct{})
+		c, client := quick(t, db), clientOf(db)
+		c.Slots = 2
+		started(t, db, registered(countKind, &funcs[countSpec, countState]{blocking(letGo, func(*countBatch) (taskkit.Next, error) { return taskkit.Done, nil })}), c)
+		checkpoints := func(id taskkit.ID) int64 {
+			task, err := client.Task(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return task.Checkpoints
+		}
+		long := []taskkit.ID{submitted(t, db, countKind, countSpec{Items: 1000}), submitted(t, db, countKind, countSpec{Items: 1000})}
+		until(t, "both slots are taken", func() bool { return checkpoints(long[0]) > 0 && checkpoints(long[1]) > 0 })
+		waiting := submitted(t, db, countKind, countSpec{Items: 2})
+		before := checkpoints(long[0])
+		until(t, "the worker could have claimed it", func() bool { return checkpoints(long[0]) > before+10 })
+		if task, err := client.Task(t.Context(), waiting); err != nil || task.Status != taskkit.StatusQueued || task.Fence != 0 {
+			t.Errorf("the task that waits was claimed: %+v, %v", task, err)
+		}
+		close(letGo)
+		for _, id := range append(long, waiting) {
+			ended(t, db, id)
+		}
+	})
+}
+
 // A worker that was fast claims ahead. When what it gets then is slow, the tasks
 // that wait for its slot go back, and another worker does them.
 func TestClaimedTasksDoNotWaitForSlowOnes(t *testing.T) {

@@ -80,6 +80,21 @@ func TestStartAnswersAsAWatch(t *testing.T) {
 	})
 }
 
+// A job is started at the address of its kind, and at no other.
+func TestSSP29NoGenericStart(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, testdb.SQLite(t))
+	for _, address := range []string{"/jobs", "/jobs/", "/jobs/bulk", "/jobs/work", "/jobs/kinds/work", "/bulk", "/people", startPath + "/bulk"} {
+		r := e.do(t, "POST", address, `{"kind":"work","spec":{"mode":"done"},"mode":"done"}`)
+		if r.status != http.StatusNotFound && r.status != http.StatusMethodNotAllowed {
+			t.Errorf("POST %s: %d %s", address, r.status, r.body)
+		}
+	}
+	if n := tasks(t, e); n != 0 {
+		t.Errorf("%d tasks were submitted", n)
+	}
+}
+
 // A client that prefers to wait gets the end of a quick job at once.
 func TestStartThatWaits(t *testing.T) {
 	t.Parallel()
