@@ -29,8 +29,8 @@
 //   - Text is compared as bytes, whatever the collation of the column or of the
 //     database: COLLATE "C" on PostgreSQL and COLLATE BINARY on SQLite. The column must
 //     have a text type. PostgreSQL refuses another one. SQLite compares a column of
-//     numbers by number, so that a row could be in two segments. Segments that ignore
-//     case or accents need a column with the normalised text.
+//     numbers by number, so that a row could be in two segments. With a [Rule] the case of
+//     the letters A to Z, and white space, are ignored.
 //   - Numbers are compared as numbers. The boundaries are integers of any size, the
 //     column may have fractions. SQLite has integers of 64 bits: Verify refuses
 //     boundaries outside -2^63 to 2^63-1 there.
@@ -45,8 +45,8 @@
 //
 // # Indexes
 //
-// Every predicate is a range or an equality of the bare column, which a B-tree index on
-// the column serves:
+// But for a [Rule], every predicate is a range or an equality of the bare column, which a
+// B-tree index on the column serves:
 //
 //   - Numbers, UUIDs and times: any index that begins with the column. On PostgreSQL
 //     a boundary beyond 64 bits needs a column of type numeric for it.

@@ -42,6 +42,8 @@ type Even struct {
 	// Reads bounds the sample, at most 100,000. Defaults to 100 for each segment, but at
 	// least 2,000.
 	Reads int
+	// Matching is the rule by which text is compared, as bytes if it is empty.
+	Matching Rule
 }
 
 // Querier is what Sample needs of a handle: *sql.DB, *sql.Conn and *sql.Tx have it.
@@ -84,6 +86,10 @@ func (e Even) check() error {
 		return refuse(typ, "Column", "it is empty: name the column")
 	case e.Type != TypeNumber && e.Type != TypeText && e.Type != TypeUUID && e.Type != TypeTime:
 		return refuse(typ, "Type", "%q is unknown: it must be number, text, uuid or time", e.Type)
+	case e.Matching.problem() != "":
+		return refuse(typ, "Matching", "%s", e.Matching.problem())
+	case e.Matching != "" && e.Type != TypeText:
+		return refuse(typ, "Matching", "the rule %s is for texts, and Type is %s", e.Matching, e.Type)
 	case e.Count < 1 || e.Count > MaxEven:
 		return refuse(typ, "Count", "it is %d and must be 1 to %d", e.Count, MaxEven)
 	case e.Reads < 0 || e.Reads > maxEvenReads:
@@ -113,7 +119,7 @@ func (e Even) postgresSample(ctx context.Context, db Querier) (string, error) {
 	if n := int64(e.reads()); pages[0] > n {
 		percent = 100 * float64(n) / float64(pages[0])
 	}
-	return fmt.Sprintf("SELECT %s AS v FROM %s TABLESAMPLE SYSTEM (%g)", bare(e.Column), e.Table, percent), nil
+	return fmt.Sprintf("SELECT %s AS v FROM %s TABLESAMPLE SYSTEM (%g)", e.value(dialect.Postgres), e.Table, percent), nil
 }
 
 // sqliteSample returns the SQL of a sample with the column v.
@@ -124,7 +130,7 @@ func (e Even) sqliteSample(ctx context.Context, db Querier) (string, error) {
 		return "", err
 	}
 	if rows[0] <= reads {
-		return fmt.Sprintf("SELECT %s AS v FROM %s", bare(e.Column), e.Table), nil
+		return fmt.Sprintf("SELECT %s AS v FROM %s", e.value(dialect.SQLite), e.Table), nil
 	}
 	// One row of each of many equal ranges of rowid, at a random place, for rows at equal
 	// distances could repeat a pattern. The distance can be more than 64 bits: it is real.
@@ -132,7 +138,15 @@ func (e Even) sqliteSample(ctx context.Context, db Querier) (string, error) {
 		taskkit_ends(low, high) AS MATERIALIZED (SELECT (SELECT MIN(rowid) FROM %[2]s), (SELECT MAX(rowid) FROM %[2]s)),
 		taskkit_start(rowid_from) AS MATERIALIZED (SELECT low + CAST((CAST(high AS REAL) - low) / %[3]d * (i + ABS(RANDOM() / 2) / 4611686018427387904.0) AS INTEGER) FROM taskkit_step, taskkit_ends)
 		SELECT (SELECT %[1]s FROM %[2]s WHERE rowid >= taskkit_start.rowid_from ORDER BY rowid LIMIT 1) AS v FROM taskkit_start`,
-		bare(e.Column), e.Table, reads), nil
+		e.value(dialect.SQLite), e.Table, reads), nil
+}
+
+// value is the SQL of the values that are compared.
+func (e Even) value(name dialect.Name) string {
+	if e.Matching == "" {
+		return bare(e.Column)
+	}
+	return e.Matching.sql(string(name), bare(e.Column))
 }
 
 // quantiles returns the statement that sorts a sample and returns the first value of each
@@ -170,7 +184,7 @@ func (e Even) explicit(values []*string) Explicit {
 		starts = append(starts, v)
 	}
 	p := boundaries(len(starts), func(i int) Value { return starts[i] })
-	var out Explicit
+	out := Explicit{Matching: e.Matching}
 	for _, s := range p.All() {
 		out.Segments = append(out.Segments, s)
 	}
@@ -182,7 +196,7 @@ func (e Even) boundary(text string) Value {
 	switch e.Type {
 	case TypeText:
 		if r := []rune(text); len(r) > maxEvenText {
-			text = string(r[:maxEvenText])
+			text = e.Matching.apply(string(r[:maxEvenText]))
 		}
 	case TypeTime:
 		return sampledTime(text)

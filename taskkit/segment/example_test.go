@@ -144,3 +144,17 @@ func ExampleEven() {
 	// below "Lovelace" or NULL
 	// "Lovelace" and above
 }
+
+// Names are compared without regard to the case of the letters from A to Z.
+func ExampleRule() {
+	plan, err := segment.Strings{Characters: []string{"AMZ"}, Matching: segment.Lower}.Plan()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(plan.At(1))
+	fmt.Println(plan.At(1).SQL("postgres", "last_name", 1))
+	// Output:
+	// from "a" to below "m", matching lower
+	// (lower(last_name COLLATE "C") COLLATE "C" >= $1 AND lower(last_name COLLATE "C") COLLATE "C" < $2) [a m] <nil>
+}

@@ -9,6 +9,9 @@ import (
 // open below, unless one of the segments has them: see [Null] and [Segment.OrNull].
 type Explicit struct {
 	Segments []Segment `json:"segments"`
+	// Matching is the rule by which text is compared, as bytes if it is empty. The texts of
+	// the segments need not be as the rule writes them.
+	Matching Rule `json:"matching,omitempty"`
 	// Partial states that rows outside of all segments are not meant.
 	Partial bool `json:"partial,omitempty"`
 }
@@ -23,21 +26,42 @@ func (e Explicit) Plan() (*Plan, error) {
 	if len(e.Segments) > MaxSegments {
 		return nil, refuse(typ, "Segments", "there are %d: %d are the most", len(e.Segments), MaxSegments)
 	}
+	if p := e.Matching.problem(); p != "" {
+		return nil, refuse(typ, "Matching", "%s", p)
+	}
 	segments := slices.Clone(e.Segments)
-	var of Type
-	hasNull := false
-	for i, s := range segments {
+	var (
+		first   Segment // with a value
+		hasNull bool
+	)
+	seen := map[Segment]int{}
+	for i, given := range e.Segments {
 		field := fmt.Sprintf("Segments[%d]", i)
+		s := given.matching(e.Matching)
 		if p := s.problem(); p != "" {
+			if given != s {
+				p = fmt.Sprintf("with the rule %s %s", e.Matching, p)
+			}
 			return nil, refuse(typ, field, "%s", p)
 		}
-		switch t := s.valueType(); {
+		switch t, of := s.valueType(), first.valueType(); {
 		case t == "":
+		case given.rule != "" && given.rule != s.rule || of != "" && s.rule != first.rule:
+			return nil, refuse(typ, field, "it has another rule: all segments of a plan have one")
+		case e.Matching != "" && t != TypeText:
+			return nil, refuse(typ, "Matching", "the rule %s is for texts, and segment %d has a %s", e.Matching, i, t)
 		case of == "":
-			of = t
+			first = s
 		case t != of:
 			return nil, refuse(typ, field, "it has a %s, but the segments before have a %s: all values of a plan have one type", t, of)
 		}
+		if before, twice := seen[s]; twice && e.Segments[before] != given {
+			return nil, refuse(typ, field, "with the rule %s it is the same as segment %d: remove one of them", e.Matching, before)
+		}
+		if e.Matching != "" {
+			seen[s] = i
+		}
+		segments[i] = s
 		hasNull = hasNull || s.null
 	}
 	if !hasNull && !e.Partial {

@@ -14,6 +14,8 @@ type wire struct {
 	To    *string `json:"to,omitempty"`
 	Value *string `json:"value,omitempty"` // a prefix or an exact value
 	Null  bool    `json:"null,omitempty"`
+
+	Matching Rule `json:"matching,omitempty"`
 }
 
 // MarshalJSON encodes the segment so that UnmarshalJSON returns the same. The zero
@@ -25,7 +27,7 @@ func (s Segment) MarshalJSON() ([]byte, error) {
 	if p := s.problem(); p != "" {
 		return nil, refuse("Segment", "", "%s", p)
 	}
-	w := wire{Form: s.form, Type: s.valueType(), Null: s.null && s.form != nullOnly}
+	w := wire{Form: s.form, Type: s.valueType(), Null: s.null && s.form != nullOnly, Matching: s.rule}
 	switch s.form {
 	case prefix, exact:
 		w.Value = &s.from.text
@@ -59,7 +61,7 @@ func (s *Segment) UnmarshalJSON(data []byte) error {
 		}
 		return parseValue(w.Type, *text)
 	}
-	d := Segment{form: w.Form, null: w.Null}
+	d := Segment{form: w.Form, null: w.Null, rule: w.Matching}
 	hasEnds, hasValue := w.From != nil || w.To != nil, w.Value != nil
 	switch w.Form {
 	case interval:

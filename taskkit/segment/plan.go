@@ -44,6 +44,14 @@ func (p *Plan) All() iter.Seq2[int, Segment] {
 // Partial reports whether rows outside of all segments are not meant.
 func (p *Plan) Partial() bool { return p.partial }
 
+// matching returns the plan with a rule for its texts.
+func (p *Plan) matching(r Rule) *Plan {
+	if at := p.at; r != "" {
+		p.at = func(i int) Segment { return at(i).matching(r) }
+	}
+	return p
+}
+
 // boundaries returns the plan of the intervals between boundaries: the first is open
 // below and has NULL, the last is open above. There is one more interval than
 // boundaries.

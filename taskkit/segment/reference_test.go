@@ -3,6 +3,7 @@ package segment_test
 import (
 	"encoding/json"
 	"math/big"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ type reference struct {
 
 // meaning is the decoded JSON of one segment. A missing bound is nil.
 type meaning struct {
-	form, of        string
+	form, of, rule  string
 	from, to, value *operand
 	null            bool
 }
@@ -75,6 +76,7 @@ func refer(t *testing.T, p *segment.Plan) reference {
 		}
 		var w struct {
 			Form, Type      string
+			Matching        string
 			From, To, Value *string
 			Null            bool
 		}
@@ -82,7 +84,7 @@ func refer(t *testing.T, p *segment.Plan) reference {
 			t.Fatal(err)
 		}
 		r.segments = append(r.segments, meaning{
-			form: w.Form, of: w.Type, null: w.Null,
+			form: w.Form, of: w.Type, rule: w.Matching, null: w.Null,
 			from: newOperand(t, w.Type, w.From), to: newOperand(t, w.Type, w.To), value: newOperand(t, w.Type, w.Value),
 		})
 	}
@@ -103,6 +105,17 @@ func (m meaning) contains(v *operand) bool {
 		return !v.less(m.value) && !m.value.less(v)
 	}
 	return false
+}
+
+// matched is what a rule makes of a text.
+func matched(rule, text string) string {
+	if rule == "norm" {
+		text = strings.Trim(regexp.MustCompile("[ \t\n\v\f\r]+").ReplaceAllString(text, " "), " ")
+	}
+	if rule == "" {
+		return text
+	}
+	return regexp.MustCompile("[A-Z]").ReplaceAllStringFunc(text, strings.ToLower)
 }
 
 func rat(t *testing.T, s string) *big.Rat {
@@ -128,12 +141,16 @@ func instant(t *testing.T, s string) time.Time {
 func (r reference) segmentOf(t *testing.T, v stored) int {
 	t.Helper()
 	found := -1
-	operands := map[string]*operand{} // of the value, by the type it is compared as
+	operands := map[string]*operand{} // of the value, by the type and the rule it is compared by
 	for i, m := range r.segments {
-		o, ok := operands[m.of]
+		o, ok := operands[m.of+m.rule]
 		if !ok {
-			o = newOperand(t, m.of, v.text)
-			operands[m.of] = o
+			text := v.text
+			if text != nil {
+				text = new(matched(m.rule, *text))
+			}
+			o = newOperand(t, m.of, text)
+			operands[m.of+m.rule] = o
 		}
 		if !m.contains(o) {
 			continue

@@ -9,6 +9,7 @@ type Segment struct {
 	// open end. A prefix and an exact value are in from.
 	from, to Value
 	null     bool // rows with NULL too
+	rule     Rule // of texts
 }
 
 // form is the kind of values of a segment, besides NULL.
@@ -62,6 +63,9 @@ func (s Segment) String() string {
 	default:
 		text += " or NULL"
 	}
+	if s.rule != "" {
+		text += ", matching " + string(s.rule)
+	}
 	return text
 }
 
@@ -103,6 +107,15 @@ func (s Segment) problem() string {
 		if v.problem != "" {
 			return v.problem
 		}
+	}
+	if p := s.rule.problem(); p != "" {
+		return p
+	}
+	if s.rule != "" && s.valueType() != TypeText {
+		return "the rule " + string(s.rule) + " is for texts"
+	}
+	if s.matching(s.rule) != s {
+		return "its text is not as the rule " + string(s.rule) + " writes it"
 	}
 	switch s.form {
 	case interval:

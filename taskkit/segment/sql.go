@@ -100,7 +100,10 @@ func (s Segment) tokens(database, column string) ([]token, error) {
 	if err := s.supported(database); err != nil {
 		return nil, err
 	}
-	w := writer{database: database, column: column}
+	w := writer{database: database, column: column, text: column}
+	if s.rule != "" {
+		w.text = s.rule.sql(database, column)
+	}
 	switch s.form {
 	case interval:
 		w.between(s.from, s.to)
@@ -141,6 +144,7 @@ func (s Segment) tokens(database, column string) ([]token, error) {
 // A writer writes comparisons of a column with values.
 type writer struct {
 	database, column string
+	text             string // what is compared with a text
 	tokens           []token
 }
 
@@ -167,8 +171,18 @@ func (w *writer) sql(text string) { w.tokens = append(w.tokens, token{sql: text}
 
 // compare writes a comparison such that both databases have the order of [compare].
 func (w *writer) compare(op string, v Value) {
+	left := w.column
+	if v.typ == TypeText {
+		left = w.text + bytewise(w.database)
+	}
+	w.sql(left + " " + op + " ")
+	w.value(v)
+}
+
+// value writes a value.
+func (w *writer) value(v Value) {
 	onPostgres := w.database == dialect.Postgres
-	left, before, after := w.column, " "+op+" ", ""
+	before, after := "", ""
 	var arg any = v.text
 	switch v.typ {
 	case TypeNumber:
@@ -180,14 +194,13 @@ func (w *writer) compare(op string, v Value) {
 		}
 		switch {
 		case !onPostgres:
-			before, after = before+"CAST(", " AS INTEGER)"
+			before, after = "CAST(", " AS INTEGER)"
 		case fits:
 			after = "::bigint"
 		default:
 			after = "::numeric"
 		}
 	case TypeText:
-		left += bytewise(w.database)
 	case TypeUUID:
 		if onPostgres {
 			after = "::uuid"
@@ -198,7 +211,9 @@ func (w *writer) compare(op string, v Value) {
 			arg = v.time().Format(sqliteLayout)
 		}
 	}
-	w.sql(left + before)
+	if before != "" {
+		w.sql(before)
+	}
 	w.tokens = append(w.tokens, token{arg: arg})
 	if after != "" {
 		w.sql(after)

@@ -32,6 +32,10 @@ type Strings struct {
 	// Partial states that NULL, and texts that match none of the boundaries, are not meant.
 	// [Prefixes] and [Exact] require it, [Intervals] excludes it.
 	Partial bool `json:"partial,omitempty"`
+	// Matching is the rule by which text is compared, as bytes if it is empty. The characters
+	// are in the order of what the rule makes of them, none is white space, and a letter is
+	// not there in both cases.
+	Matching Rule `json:"matching,omitempty"`
 }
 
 // Range returns the characters from the first to the last one.
@@ -97,12 +101,12 @@ func (s Strings) Plan() (*Plan, error) {
 	}
 	switch method {
 	case Intervals:
-		return boundaries(count, func(i int) Value { return Text(boundary(i)) }), nil
+		return boundaries(count, func(i int) Value { return Text(boundary(i)) }).matching(s.Matching), nil
 	case Prefixes:
-		return &Plan{count: count, partial: true, at: func(i int) Segment { return Prefix(boundary(i)) }}, nil
+		return (&Plan{count: count, partial: true, at: func(i int) Segment { return Prefix(boundary(i)) }}).matching(s.Matching), nil
 	case Exact:
 	}
-	return &Plan{count: count, partial: true, at: func(i int) Segment { return Exactly(Text(boundary(i))) }}, nil
+	return (&Plan{count: count, partial: true, at: func(i int) Segment { return Exactly(Text(boundary(i))) }}).matching(s.Matching), nil
 }
 
 // maxPositions is the largest number of characters of a boundary.
@@ -118,6 +122,13 @@ func (s Strings) positions() ([][]rune, error) {
 	if s.Depth < 0 {
 		return nil, refuse(typ, "Depth", "it is %d and must be at least 1", s.Depth)
 	}
+	if p := s.Matching.problem(); p != "" {
+		return nil, refuse(typ, "Matching", "%s", p)
+	}
+	with := ""
+	if s.Matching != "" {
+		with = " with the rule " + string(s.Matching)
+	}
 	positions := make([][]rune, len(s.Characters))
 	for i, characters := range s.Characters {
 		field := fmt.Sprintf("Characters[%d]", i)
@@ -127,13 +138,18 @@ func (s Strings) positions() ([][]rune, error) {
 		if characters == "" {
 			return nil, refuse(typ, field, "it is empty: give at least one character")
 		}
-		positions[i] = []rune(characters)
+		for _, r := range characters {
+			if s.Matching == Norm && isSpace(r) {
+				return nil, refuse(typ, field, "the rule norm removes the character %q: leave it out", r)
+			}
+		}
+		positions[i] = []rune(s.Matching.apply(characters))
 		for at := 1; at < len(positions[i]); at++ {
 			switch before, r := positions[i][at-1], positions[i][at]; {
 			case r == before:
-				return nil, refuse(typ, field, "the character %q is there twice", r)
+				return nil, refuse(typ, field, "the character %q is there twice%s", r, with)
 			case r < before:
-				return nil, refuse(typ, field, "the character %q comes after %q, which is greater as bytes: sort them", r, before)
+				return nil, refuse(typ, field, "the character %q comes after %q, which is greater as bytes%s: sort them", r, before, with)
 			}
 		}
 	}
