@@ -2,9 +2,9 @@
 // column, so that many workers can process one table side by side.
 //
 // A division defines the segments: [Numeric], [Strings], [UUID] and [Time] compute their
-// boundaries, [Explicit] lists its segments, and [Even] samples the table for
-// boundaries with about equal numbers of rows between them. Each makes a [Plan],
-// which computes its segments and stores none of them: a plan of [MaxSegments]
+// boundaries, [Explicit] lists its segments, [Even] samples the table for
+// boundaries with about equal numbers of rows between them, and [Predicates] divides by
+// conditions in SQL. Each makes a [Plan], which computes its segments and stores none of them: a plan of [MaxSegments]
 // takes no more memory than one of two. A [Segment] is a small value that encodes to
 // JSON and builds its predicate for SQL and for ent.
 //
@@ -13,7 +13,7 @@
 // Every row must be in exactly one segment. [Plan.Verify] proves that from the
 // segments themselves, and not from the parameters of the division. Call it
 // before a plan is used: it returns a [CoverageError] with the values of the gap or
-// of the overlap.
+// of the overlap. Of conditions, [Predicates.Prove] proves it by counting the rows.
 //
 // An interval includes its lower end and excludes its upper end. The first interval
 // of a plan is open below and the last is open above, so that later and unexpected rows
@@ -45,8 +45,8 @@
 //
 // # Indexes
 //
-// But for a [Rule], every predicate is a range or an equality of the bare column, which a
-// B-tree index on the column serves:
+// But for a [Rule] and for [Predicates], every predicate is a range or an equality of the bare
+// column, which a B-tree index on the column serves:
 //
 //   - Numbers, UUIDs and times: any index that begins with the column. On PostgreSQL
 //     a boundary beyond 64 bits needs a column of type numeric for it.

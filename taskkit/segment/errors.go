@@ -7,7 +7,7 @@ import (
 
 // ParameterError reports an invalid division or segment.
 type ParameterError struct {
-	Type    string // Numeric, Strings, UUID, Time, Explicit, Even, Segment or Plan
+	Type    string // Numeric, Strings, UUID, Time, Explicit, Even, Predicates, Segment or Plan
 	Field   string // such as Characters[1]; empty for several fields together
 	Problem string // and what to do
 }
@@ -35,7 +35,8 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("segment: the segment %s on %s: %s", e.Segment, e.Dialect, e.Problem)
 }
 
-// CoverageError reports values that are in no segment or in two segments of a plan.
+// CoverageError reports values that are in no segment or in two segments of a plan, or, of
+// [Predicates], rows.
 type CoverageError struct {
 	// Overlap: the values are in two segments. If false, they are in none.
 	Overlap bool
@@ -48,9 +49,23 @@ type CoverageError struct {
 	// Segments are the numbers, for [Plan.At], of the two segments that overlap or that
 	// are beside the gap.
 	Segments []int
+	// Unmatched and Repeated are how many rows meet none and several of the conditions of
+	// Predicates. Of the fields above, Overlap alone is set then.
+	Unmatched, Repeated int64
+	// Combinations are the predicates that meet in a row, by the number of rows: the first ten.
+	Combinations []Combination
+}
+
+// Combination is predicates whose conditions the same rows meet.
+type Combination struct {
+	Names []string
+	Rows  int64
 }
 
 func (e *CoverageError) Error() string {
+	if e.Unmatched > 0 || e.Repeated > 0 {
+		return e.counts()
+	}
 	var b strings.Builder
 	b.WriteString("segment: ")
 	if e.Null {
@@ -71,6 +86,22 @@ func (e *CoverageError) Error() string {
 	}
 	b.WriteString(": add a segment, or state with Partial that the rows outside of all segments are not meant")
 	return b.String()
+}
+
+// counts is the text of an error of [Predicates].
+func (e *CoverageError) counts() string {
+	var parts []string
+	if e.Unmatched > 0 {
+		parts = append(parts, fmt.Sprintf("rows that meet none of the conditions: %d. Add a predicate, name a segment for them with Rest, or state with Partial that they are not meant", e.Unmatched))
+	}
+	if e.Repeated > 0 {
+		list := make([]string, len(e.Combinations))
+		for i, c := range e.Combinations {
+			list[i] = fmt.Sprintf("%s: %d", strings.Join(c.Names, " and "), c.Rows)
+		}
+		parts = append(parts, fmt.Sprintf("rows that meet several conditions: %d (%s). Let one of them exclude the other", e.Repeated, strings.Join(list, ", ")))
+	}
+	return "segment: " + strings.Join(parts, "; ")
 }
 
 func (e *CoverageError) values() string {

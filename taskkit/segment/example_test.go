@@ -145,6 +145,63 @@ func ExampleEven() {
 	// "Lovelace" and above
 }
 
+// roles divides people by conditions. The method Segments of an executor returns
+// roles().Prove(ctx, b.Tx), and Execute uses the segment of roles().Find(b.Segment).
+func roles() segment.Predicates {
+	return segment.Predicates{
+		Table: "person",
+		Segments: []segment.Segment{
+			segment.Predicate("early", "last_name < $1", segment.Text("H")),
+			segment.Predicate("pilots", "last_name IN ($1, $2)", segment.Text("Earhart"), segment.Text("Lindbergh")),
+		},
+		Rest: "others", // also those without a name
+	}
+}
+
+func ExamplePredicates() {
+	db := open()
+	defer db.Close()
+	plan, err := roles().Prove(ctx, db)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	stored, err := json.Marshal(plan.At(0))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(stored))
+	var mine segment.Segment
+	if err := json.Unmarshal(stored, &mine); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if mine, err = roles().Find(mine); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(mine.SQL("sqlite3", "", 1))
+	// Another person, who meets two conditions.
+	if _, err := db.ExecContext(ctx, "INSERT INTO person VALUES ('Earhart')"); err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = roles().Prove(ctx, db)
+	fmt.Println(err)
+	// Output:
+	// {"form":"predicate","name":"early","condition":"last_name \u003c $1","args":[{"type":"text","value":"H"}]}
+	// (last_name < ?1) [H] <nil>
+	// segment: rows that meet several conditions: 1 (early and pilots: 1). Let one of them exclude the other
+}
+
+func ExamplePredicate() {
+	where, args, err := segment.Predicate("minors", "age < $1 AND NOT archived", segment.Int(18)).SQL("postgres", "", 3)
+	fmt.Println(where, args, err)
+	// Output:
+	// (age < $3::bigint AND NOT archived) [18] <nil>
+}
+
 // Names are compared without regard to the case of the letters from A to Z.
 func ExampleRule() {
 	plan, err := segment.Strings{Characters: []string{"AMZ"}, Matching: segment.Lower}.Plan()

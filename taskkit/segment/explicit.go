@@ -45,6 +45,8 @@ func (e Explicit) Plan() (*Plan, error) {
 			return nil, refuse(typ, field, "%s", p)
 		}
 		switch t, of := s.valueType(), first.valueType(); {
+		case s.form == predicate:
+			return nil, refuse(typ, field, "the predicate %q can only be proved by counting: use Predicates", s.filter.name)
 		case t == "":
 		case given.rule != "" && given.rule != s.rule || of != "" && s.rule != first.rule:
 			return nil, refuse(typ, field, "it has another rule: all segments of a plan have one")

@@ -16,10 +16,15 @@ type wire struct {
 	Null  bool    `json:"null,omitempty"`
 
 	Matching Rule `json:"matching,omitempty"`
+
+	// Of a predicate.
+	Name      string          `json:"name,omitempty"`
+	Condition string          `json:"condition,omitempty"`
+	Args      json.RawMessage `json:"args,omitempty"`
 }
 
-// MarshalJSON encodes the segment so that UnmarshalJSON returns the same. The zero
-// Segment is null.
+// MarshalJSON encodes the segment so that UnmarshalJSON returns the same, but for a
+// [Predicate], whose condition needs [Predicates.Find] afterwards. The zero Segment is null.
 func (s Segment) MarshalJSON() ([]byte, error) {
 	if s.IsZero() {
 		return []byte("null"), nil
@@ -27,11 +32,14 @@ func (s Segment) MarshalJSON() ([]byte, error) {
 	if p := s.problem(); p != "" {
 		return nil, refuse("Segment", "", "%s", p)
 	}
-	w := wire{Form: s.form, Type: s.valueType(), Null: s.null && s.form != nullOnly, Matching: s.rule}
+	w := wire{
+		Form: s.form, Type: s.valueType(), Null: s.null && s.form != nullOnly, Matching: s.rule,
+		Name: s.filter.name, Condition: s.filter.condition, Args: json.RawMessage(s.filter.args),
+	}
 	switch s.form {
 	case prefix, exact:
 		w.Value = &s.from.text
-	case interval, nullOnly:
+	case interval, nullOnly, predicate:
 		if s.from != (Value{}) {
 			w.From = &s.from.text
 		}
@@ -70,10 +78,13 @@ func (s *Segment) UnmarshalJSON(data []byte) error {
 		d.from = read(w.Value)
 	case nullOnly:
 		d.null = true
+	case predicate:
+		d.filter = readFilter(w)
 	default:
 		return refuse("Segment", "", "its JSON has the unknown form %q", w.Form)
 	}
-	if hasEnds != (w.Form == interval && hasEnds) || hasValue != (w.Form == prefix || w.Form == exact) {
+	if hasEnds != (w.Form == interval && hasEnds) || hasValue != (w.Form == prefix || w.Form == exact) ||
+		w.Form != predicate && (w.Name != "" || w.Condition != "" || w.Args != nil) {
 		return refuse("Segment", "", "its JSON has the wrong members for the form %q", w.Form)
 	}
 	p := d.problem()
@@ -85,4 +96,21 @@ func (s *Segment) UnmarshalJSON(data []byte) error {
 	}
 	*s = d
 	return nil
+}
+
+// readFilter returns the predicate that was stored.
+func readFilter(w wire) filter {
+	var list []wireValue
+	if w.Args != nil {
+		if err := json.Unmarshal(w.Args, &list); err != nil {
+			return filter{problem: "its JSON has arguments that cannot be read: " + err.Error()}
+		}
+	}
+	args := make([]Value, len(list))
+	for i, v := range list {
+		args[i] = parseValue(v.Type, v.Value)
+	}
+	f := Predicate(w.Name, w.Condition, args...).filter
+	f.stored = true
+	return f
 }

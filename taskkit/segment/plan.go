@@ -9,7 +9,7 @@ import (
 const MaxSegments = 1_000_000
 
 // Plan is the segments of a division. It computes each segment when it is read. The method
-// Plan of a division returns it. A plan does not change, and is safe for concurrent use. The
+// Plan of a division returns it, or Prove of [Predicates]. A plan does not change, and is safe for concurrent use. The
 // zero Plan has no segments.
 type Plan struct {
 	count   int
@@ -17,6 +17,8 @@ type Plan struct {
 	partial bool
 	// order returns the numbers of the segments by their begin; nil if they are in order.
 	order func() []int
+	// counted is the dialect of the database in which Predicates.Prove has counted the rows.
+	counted string
 }
 
 // Len returns the number of segments.

@@ -1,18 +1,20 @@
 package segment
 
 // Segment is one part of a plan: the rows whose value of the column is in an interval,
-// has a prefix, or equals a value, and optionally the rows with NULL. Segments can be
-// compared with ==. The zero Segment is not a segment.
+// has a prefix, or equals a value, and optionally the rows with NULL; or the rows that meet
+// the condition of a [Predicate]. Segments can be compared with ==. The zero Segment is not a
+// segment.
 type Segment struct {
 	form form
 	// from and to are the ends of an interval, which includes from; a zero Value is an
 	// open end. A prefix and an exact value are in from.
 	from, to Value
-	null     bool // rows with NULL too
-	rule     Rule // of texts
+	null     bool   // rows with NULL too
+	rule     Rule   // of texts
+	filter   filter // of a predicate, which has none of the others
 }
 
-// form is the kind of values of a segment, besides NULL.
+// form is the kind of rows of a segment, besides NULL.
 type form string
 
 const (
@@ -20,6 +22,8 @@ const (
 	prefix   form = "prefix"
 	exact    form = "exact"
 	nullOnly form = "null"
+
+	predicate form = "predicate"
 )
 
 // Below returns the segment of all values less than v.
@@ -41,7 +45,8 @@ func Exactly(v Value) Segment { return Segment{form: exact, from: v} }
 // Null returns the segment of the rows with NULL and no others.
 func Null() Segment { return Segment{form: nullOnly, null: true} }
 
-// OrNull returns the segment with the rows that have NULL in addition.
+// OrNull returns the segment with the rows that have NULL in addition. A [Predicate] has it in
+// its condition.
 func (s Segment) OrNull() Segment {
 	s.null = true
 	return s
@@ -50,7 +55,7 @@ func (s Segment) OrNull() Segment {
 // IsZero reports whether s is the zero Segment.
 func (s Segment) IsZero() bool { return s == Segment{} }
 
-// HasNull reports whether the rows with NULL are in the segment.
+// HasNull reports whether the rows with NULL are in the segment. It is false for a [Predicate].
 func (s Segment) HasNull() bool { return s.null }
 
 // String describes the rows of the segment for people.
@@ -78,6 +83,8 @@ func (s Segment) values() string {
 		return "equal to " + s.from.String()
 	case nullOnly:
 		return "NULL"
+	case predicate:
+		return s.filter.String()
 	default:
 		return "none"
 	}
@@ -140,6 +147,11 @@ func (s Segment) problem() string {
 		if !s.null || s.valueType() != "" {
 			return "a segment of NULL has no values"
 		}
+	case predicate:
+		if s.null {
+			return "a predicate has no column for OrNull: write IS NULL in its condition"
+		}
+		return s.filter.problem
 	default:
 		return "it is the zero Segment"
 	}

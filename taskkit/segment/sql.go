@@ -16,12 +16,12 @@ import (
 // The dialect is "postgres" or "sqlite3", as ent calls them. The column is SQL, such as
 // p.last_name, and is not escaped: it must not come from a user. Parameters are numbered
 // from first, which is 1 plus the number of arguments before: $1 on PostgreSQL, ?1 on
-// SQLite.
+// SQLite. A [Predicate] has no column, and takes an empty one.
 //
 // It returns an [UnsupportedError] if the database cannot represent the predicate, and a
 // [ParameterError] for an invalid segment.
 func (s Segment) SQL(dialect, column string, first int) (text string, args []any, err error) {
-	if strings.TrimSpace(column) == "" {
+	if strings.TrimSpace(column) == "" && s.form != predicate {
 		return "", nil, refuse("Segment", "", "its predicate needs a column")
 	}
 	if first < 1 {
@@ -83,10 +83,10 @@ func (s Segment) supported(database string) error {
 	switch database {
 	case dialect.Postgres:
 	case dialect.SQLite:
-		for _, v := range []Value{s.from, s.to} {
+		for _, v := range append([]Value{s.from, s.to}, s.filter.values()...) {
 			if _, fits := v.int64(); v.typ == TypeNumber && !fits {
 				return &UnsupportedError{database, s, "SQLite has integers of 64 bits, and " + brief(v.number()) +
-					" is outside of them: keep the boundaries within -2^63 to 2^63-1"}
+					" is outside of them: keep the numbers within -2^63 to 2^63-1"}
 			}
 		}
 	default:
@@ -124,6 +124,11 @@ func (s Segment) tokens(database, column string) ([]token, error) {
 		} else {
 			w.compare("=", s.from)
 		}
+	case predicate:
+		if s.filter.stored {
+			return nil, refuse("Segment", "", "the predicate %q was read from JSON: Predicates.Find returns it with the condition of the code", s.filter.name)
+		}
+		w.condition(s.filter)
 	case nullOnly:
 	}
 	isNull := token{sql: column + " IS NULL"}
@@ -146,6 +151,21 @@ type writer struct {
 	database, column string
 	text             string // what is compared with a text
 	tokens           []token
+}
+
+// condition writes the condition of a predicate with its arguments.
+func (w *writer) condition(f filter) {
+	args := f.values()
+	pieces, _ := parseCondition(f.condition, len(args)) // it is valid
+	w.sql("(")
+	for _, p := range pieces {
+		if p.arg == 0 {
+			w.sql(p.sql)
+		} else {
+			w.value(args[p.arg-1])
+		}
+	}
+	w.sql(")")
 }
 
 func (w *writer) between(from, to Value) {

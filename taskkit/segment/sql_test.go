@@ -25,7 +25,7 @@ func TestSQL(t *testing.T) {
 		{segment.AtLeast(segment.Int(-5)).OrNull(), "(c >= $3::bigint OR c IS NULL) [-5]", "(c >= CAST(?3 AS INTEGER) OR c IS NULL) [-5]"},
 		{
 			segment.Between(segment.Int(1), segment.BigInt(pow2(63, 0))), "(c >= $3::bigint AND c < $4::numeric) [1 9223372036854775808]",
-			"segment: the segment from 1 to below 9223372036854775808 on sqlite3: SQLite has integers of 64 bits, and 9223372036854775808 is outside of them: keep the boundaries within -2^63 to 2^63-1",
+			"segment: the segment from 1 to below 9223372036854775808 on sqlite3: SQLite has integers of 64 bits, and 9223372036854775808 is outside of them: keep the numbers within -2^63 to 2^63-1",
 		},
 		{segment.Exactly(segment.BigInt(pow2(63, -1))), "c = $3::bigint [9223372036854775807]", "c = CAST(?3 AS INTEGER) [9223372036854775807]"},
 		{segment.Between(segment.Text("a"), segment.Text("b")), `(c COLLATE "C" >= $3 AND c COLLATE "C" < $4) [a b]`, "(c COLLATE BINARY >= ?3 AND c COLLATE BINARY < ?4) [a b]"},
