@@ -17,7 +17,8 @@ import (
 //
 // The plan is verified by [segment.Plan.Verify]: its segments are disjoint and complete,
 // NULL included. Otherwise the task ends in FAILURE with the code segments, before any
-// bucket has run, and the text names the gap or the overlap.
+// bucket has run, and the text names the gap or the overlap. The rows of [segment.Predicates] are
+// counted for that, and Execute calls their method Find.
 //
 // Each bucket is a child of the task, of the same kind and spec, with a state, checkpoints
 // and attempts of its own. Execute is called for buckets only; b.Segment is the segment of
