@@ -119,6 +119,7 @@ func TestMID23PredicateContent(t *testing.T) {
 			},
 		} {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				c.of.Table = "person"
 				p, err := c.of.Prove(testdb.Within(t), db.DB)
 				if err != nil {
@@ -158,6 +159,7 @@ func TestMID3PredicatesAreCounted(t *testing.T) {
 			"both":                                 {segment.Predicates{Segments: []segment.Segment{adult, student}}, fmt.Sprintf(none, 3) + "; " + fmt.Sprintf(several, 1, "adult and student: 1")},
 		} {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				c.of.Table = "person"
 				p, err := c.of.Prove(testdb.Within(t), db.DB)
 				var coverage *segment.CoverageError
@@ -170,6 +172,7 @@ func TestMID3PredicatesAreCounted(t *testing.T) {
 			})
 		}
 		t.Run("many combinations", func(t *testing.T) {
+			t.Parallel()
 			var of segment.Predicates
 			of.Table = "(SELECT n.id AS a, m.id AS b FROM person AS n, person AS m) AS pairs"
 			for i := range 6 {
@@ -182,6 +185,7 @@ func TestMID3PredicatesAreCounted(t *testing.T) {
 			}
 		})
 		t.Run("a condition that the database refuses", func(t *testing.T) {
+			t.Parallel()
 			of := segment.Predicates{Table: "person", Segments: []segment.Segment{segment.Predicate("x", "missing = 1")}, Rest: "rest"}
 			if _, err := of.Prove(testdb.Within(t), db.DB); err == nil || !strings.HasPrefix(err.Error(), "segment: count person: ") {
 				t.Error(err)
