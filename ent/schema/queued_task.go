@@ -188,10 +188,11 @@ func (QueuedTask) Indexes() []ent.Index {
 			StorageKey("taskkit_requested").
 			Annotations(entsql.IndexWhere("control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED')")),
 		// Not those in flight: the version of a task that claims it is in the index
-		// above and need not be in this.
+		// above and need not be in this. Nor children: a list has none unless it is asked for them, and would
+		// read through all of a task to find the next.
 		index.Fields("owner_id", "id").
 			StorageKey("taskkit_owner").
-			Annotations(entsql.IndexWhere("workflow_status NOT IN ('SCHEDULING', 'EXECUTING')")),
+			Annotations(entsql.IndexWhere("workflow_status NOT IN ('SCHEDULING', 'EXECUTING') AND parent_id IS NULL")),
 		// The cleaner's: what has ended for longest, by kind. It has no id, so that the end of a task
 		// writes less. The status is not in its condition, or a planner would take the index for
 		// other tasks that have failed.

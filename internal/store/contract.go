@@ -282,7 +282,7 @@ type Ops interface {
 	// KindRates reads the rates of the newest tasks of a kind that have one.
 	KindRates(ctx context.Context, kind string, limit int) ([]workrate.History, error)
 	// DeadGroups counts the dead letters that a filter selects by kind and code, in this order, among the newest [DeadRead] of
-	// each kind and status. Of the filter, the fields Kinds, Queue, Code and EndedFor count.
+	// each kind and status. Of the filter, the fields Kinds, Queue, Code, EndedFor and Roots count.
 	DeadGroups(ctx context.Context, f Filter) (DeadGroups, error)
 	// PausedQueues returns the queues that have been paused once, by name.
 	PausedQueues(ctx context.Context) ([]QueuePause, error)

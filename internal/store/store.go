@@ -242,11 +242,17 @@ type Filter struct {
 	Follows   uuid.UUID
 	Previews  bool   // only previews
 	Roots     bool   // only tasks without a parent
+	Running   bool   // only tasks in flight, and those that have one below them
 	Code      string // only tasks whose StatusDetail begins with this code
 	// EndedFor: only tasks that ended longer ago than this, by the database's clock.
 	EndedFor time.Duration
 	Before   uuid.UUID // keyset: only tasks with a smaller id
 	Limit    int
+}
+
+// Names reports whether a filter names its tasks, so that a list of them has children too.
+func (f *Filter) Names() bool {
+	return len(f.IDs) > 0 || f.UniqueKey != "" || f.Reference != "" || f.Parent != uuid.Nil || f.Follows != uuid.Nil
 }
 
 // MatchingRead is how many tasks [Reader.Matching] reads at most.

@@ -112,7 +112,7 @@ CREATE INDEX "taskkit_in_flight" ON "{schema}"."taskkit_queued_task" ("created_d
 -- Create index "taskkit_requested" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_requested" ON "{schema}"."taskkit_queued_task" ("control", "id") WHERE control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED');
 -- Create index "taskkit_owner" to table: "taskkit_queued_task"
-CREATE INDEX "taskkit_owner" ON "{schema}"."taskkit_queued_task" ("owner_id", "id") WHERE workflow_status NOT IN ('SCHEDULING', 'EXECUTING');
+CREATE INDEX "taskkit_owner" ON "{schema}"."taskkit_queued_task" ("owner_id", "id") WHERE workflow_status NOT IN ('SCHEDULING', 'EXECUTING') AND parent_id IS NULL;
 -- Create index "taskkit_ended" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_ended" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "workflow_stopped_date") WHERE workflow_stopped_date IS NOT NULL;
 -- Create index "taskkit_unique_key" to table: "taskkit_queued_task"
@@ -126,7 +126,7 @@ CREATE INDEX "taskkit_listed_reference" ON "{schema}"."taskkit_queued_task" ((re
 -- Create index "taskkit_listed_key" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_listed_key" ON "{schema}"."taskkit_queued_task" ((unique_key || ''), "id") WHERE unique_key || '' IS NOT NULL;
 -- Create index "taskkit_dead" to table: "taskkit_queued_task"
-CREATE INDEX "taskkit_dead" ON "{schema}"."taskkit_queued_task" ((CASE WHEN workflow_status IN ('ERROR', 'FAILURE') THEN workflow_status || ' ' || execution_component_name END), "id") WHERE CASE WHEN workflow_status IN ('ERROR', 'FAILURE') THEN workflow_status || ' ' || execution_component_name END IS NOT NULL;
+CREATE INDEX "taskkit_dead" ON "{schema}"."taskkit_queued_task" ((CASE WHEN workflow_status IN ('ERROR', 'FAILURE') THEN workflow_status || ' ' || execution_component_name || CASE WHEN parent_id IS NULL THEN '' ELSE ' child' END END), "id") WHERE CASE WHEN workflow_status IN ('ERROR', 'FAILURE') THEN workflow_status || ' ' || execution_component_name || CASE WHEN parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL;
 -- Create index "taskkit_child" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_child" ON "{schema}"."taskkit_queued_task" ("parent_id", "id") WHERE parent_id IS NOT NULL;
 -- Create index "taskkit_child_status" to table: "taskkit_queued_task"

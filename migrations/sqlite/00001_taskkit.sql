@@ -100,7 +100,7 @@ CREATE INDEX `taskkit_in_flight` ON `taskkit_queued_task` (`created_date`) WHERE
 -- Create index "taskkit_requested" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_requested` ON `taskkit_queued_task` (`control`, `id`) WHERE control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED');
 -- Create index "taskkit_owner" to table: "taskkit_queued_task"
-CREATE INDEX `taskkit_owner` ON `taskkit_queued_task` (`owner_id`, `id`);
+CREATE INDEX `taskkit_owner` ON `taskkit_queued_task` (`owner_id`, `id`) WHERE parent_id IS NULL;
 -- Create index "taskkit_ended" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_ended` ON `taskkit_queued_task` (`execution_component_name`, `workflow_stopped_date`) WHERE workflow_stopped_date IS NOT NULL;
 -- Create index "taskkit_unique_key" to table: "taskkit_queued_task"
@@ -114,7 +114,7 @@ CREATE INDEX `taskkit_listed_reference` ON `taskkit_queued_task` ((reference || 
 -- Create index "taskkit_listed_key" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_listed_key` ON `taskkit_queued_task` ((unique_key || ''), `id`) WHERE unique_key || '' IS NOT NULL;
 -- Create index "taskkit_dead" to table: "taskkit_queued_task"
-CREATE INDEX `taskkit_dead` ON `taskkit_queued_task` ((CASE WHEN workflow_status IN ('ERROR', 'FAILURE') THEN workflow_status || ' ' || execution_component_name END), `id`) WHERE CASE WHEN workflow_status IN ('ERROR', 'FAILURE') THEN workflow_status || ' ' || execution_component_name END IS NOT NULL;
+CREATE INDEX `taskkit_dead` ON `taskkit_queued_task` ((CASE WHEN workflow_status IN ('ERROR', 'FAILURE') THEN workflow_status || ' ' || execution_component_name || CASE WHEN parent_id IS NULL THEN '' ELSE ' child' END END), `id`) WHERE CASE WHEN workflow_status IN ('ERROR', 'FAILURE') THEN workflow_status || ' ' || execution_component_name || CASE WHEN parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL;
 -- Create index "taskkit_child" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_child` ON `taskkit_queued_task` (`parent_id`, `id`) WHERE parent_id IS NOT NULL;
 -- Create index "taskkit_child_status" to table: "taskkit_queued_task"

@@ -110,7 +110,7 @@ func planTables(name, dir string) (string, rules, error) {
 	plan = deadColumns.ReplaceAllString(plan, "(("+lifecycle.DeadKey("")+"), $1)")
 	plan = listedColumns.ReplaceAllString(plan, "(($2 || ''), ${1}id${1})")
 	if name == dialect.SQLite {
-		plan = ownerOfAll.ReplaceAllString(plan, "$1;")
+		plan = ownerOfRoots.ReplaceAllString(plan, "$1 parent_id IS NULL;")
 		plan = check.ReplaceAllStringFunc(plan, func(line string) string { return short(name, line) })
 	}
 	return plan, r, nil
@@ -133,9 +133,9 @@ var (
 	listedColumns = regexp.MustCompile("\\(([`\"])(reference|unique_key)[`\"], [`\"]id[`\"]\\)")
 	// deadColumns matches the columns of the index of dead letters.
 	deadColumns = regexp.MustCompile("\\([`\"]execution_component_name[`\"], ([`\"]id[`\"])\\)")
-	// ownerOfAll matches the index of owners. On SQLite it holds all tasks: a row
+	// ownerOfRoots matches the index of owners. On SQLite it holds tasks in flight too: a row
 	// changes in place there, and to leave an index and to come back is what costs.
-	ownerOfAll = regexp.MustCompile("(?m)^(CREATE INDEX `taskkit_owner` .*) WHERE .*;$")
+	ownerOfRoots = regexp.MustCompile("(?m)^(CREATE INDEX `taskkit_owner` .* WHERE) .*;$")
 )
 
 // file returns a whole migration in goose's format.

@@ -27,7 +27,7 @@ func (c *calls) queues() {
 		return err
 	})
 	c.record("dead_page", func() error {
-		_, _, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, Code: "c", EndedFor: time.Hour, Limit: 10})
+		_, _, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, Roots: true, Code: "c", EndedFor: time.Hour, Limit: 10})
 		return err
 	})
 	c.record("dead_previews", func() error {

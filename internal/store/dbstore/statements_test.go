@@ -426,7 +426,11 @@ func (c *calls) operator() {
 	})
 	c.record("tasks_roots", func() error { _, _, err := s.Tasks(ctx, store.Filter{Roots: true, Limit: 1}); return err })
 	c.record("tasks_of_owner", func() error {
-		_, _, err := s.Tasks(ctx, store.Filter{Owner: uuid.Max, Before: uuid.Max, Limit: 10})
+		_, _, err := s.Tasks(ctx, store.Filter{Owner: uuid.Max, Roots: true, Before: uuid.Max, Limit: 10})
+		return err
+	})
+	c.record("tasks_running", func() error {
+		_, _, err := s.Tasks(ctx, store.Filter{Owner: uuid.Max, Roots: true, Running: true})
 		return err
 	})
 	c.record("tasks_of_reference", func() error {

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"crypto/md5" //nolint:gosec // as the table of the test has it
 	"fmt"
 	"strings"
 	"testing"
@@ -27,23 +26,22 @@ func TestFiltersReadABoundedPart(t *testing.T) {
 	t.Parallel()
 	ids := func(from, n int) (ids []uuid.UUID) {
 		for i := range n {
-			ids = append(ids, uuid.MustParse(fmt.Sprintf("%032x", from+i)))
+			ids = append(ids, idOf(from+i))
 		}
 		return ids
 	}
-	owner := func(kind string) uuid.UUID { return md5.Sum([]byte(kind)) } //nolint:gosec // see above
 	values := filters.Values(
 		filters.Tasks{
 			IDs: ids(15_000, 200), Kind: "ended", Queue: "default", Key: "many", Code: "gone", Statuses: []lifecycle.Status{lifecycle.Completed, lifecycle.Failure},
-			Owner: owner("ended"), Parent: ids(1, 1)[0], Before: ids(24_000, 1)[0], EndedFor: time.Microsecond,
+			Owner: ownerOf("ended"), Parent: ids(1, 1)[0], Before: ids(24_000, 1)[0], EndedFor: time.Microsecond,
 		},
 		filters.Tasks{
 			IDs: ids(25_001, 3), Kind: "demo", Queue: "few", Key: "few", Code: "rare", Statuses: []lifecycle.Status{lifecycle.Executing, lifecycle.Scheduling},
-			Owner: owner("demo"), Parent: ids(2, 1)[0], Before: ids(4, 1)[0], EndedFor: time.Minute,
+			Owner: ownerOf("demo"), Parent: ids(2, 1)[0], Before: ids(4, 1)[0], EndedFor: time.Minute,
 		},
 		filters.Tasks{
 			IDs: ids(1_000_000, 3), Kind: "none", Queue: "none", Key: "none", Code: "none", Statuses: []lifecycle.Status{lifecycle.Error},
-			Owner: owner("none"), Parent: ids(1_000_000, 1)[0], Before: ids(1, 1)[0], EndedFor: time.Hour,
+			Owner: ownerOf("none"), Parent: ids(1_000_000, 1)[0], Before: ids(1, 1)[0], EndedFor: time.Hour,
 		},
 	)
 	const searched = 300
@@ -51,11 +49,10 @@ func TestFiltersReadABoundedPart(t *testing.T) {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
 			db, exec := listTables(t, state)
-			exec(listed, 20_001, 25_000, "ended", "FAILURE", "many")
+			exec(listedChildren, 20_001, 25_000, "ended", "FAILURE", "many", idOf(1))
 			exec(listed, 25_001, 25_003, "demo", "FAILURE", "few")
-			exec("UPDATE taskkit_queued_task SET parent_id = $1, follows_id = $1 WHERE reference = 'many'", ids(1, 1)[0])
-			exec("UPDATE taskkit_queued_task SET parent_id = $1, follows_id = $1, queue = 'few', workflow_status_desc = 'rare: code' WHERE reference = 'few'", ids(2, 1)[0])
-			exec("UPDATE taskkit_queued_task SET workflow_status = 'EXECUTING', workflow_stopped_date = NULL WHERE id = $1", ids(25_001, 1)[0])
+			exec("UPDATE taskkit_queued_task SET parent_id = $1, follows_id = $1, queue = 'few', workflow_status_desc = 'rare: code' WHERE reference = 'few'", idOf(2))
+			exec("UPDATE taskkit_queued_task SET workflow_status = 'EXECUTING', workflow_stopped_date = NULL WHERE id = $1", idOf(25_001))
 			filters.Pairs(values, func(name string, f store.Filter) {
 				query, args := recorded(t, db.Schema, func(ctx context.Context, c store.Client) error {
 					_, _, err := c.Tasks(ctx, f)

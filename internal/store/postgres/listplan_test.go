@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/md5" //nolint:gosec // as the table of the test has it
 	"errors"
 	"fmt"
 	"strconv"
@@ -23,6 +24,10 @@ import (
 const listed = `INSERT INTO taskkit_queued_task (id, created_by, modified_by, owner_id, run_as_id, execution_component_name, workflow_status, execution_started_date, workflow_stopped_date, fence, workflow_status_desc, reference, unique_key)
 SELECT lpad(to_hex(n), 32, '0')::uuid, o, o, o, o, $3::text, $4::text, clock_timestamp(), CASE WHEN $4::text <> 'QUEUED' THEN clock_timestamp() END, 1, 'gone: away', $5::text, $5::text
 FROM (SELECT md5($3)::uuid o) x, generate_series($1::int, $2::int) n`
+
+// listedChildren inserts tasks as [listed] does, which are children of $6 and follow it. An UPDATE would leave entries of old rows in the index
+// of owners.
+var listedChildren = strings.NewReplacer("unique_key)", "unique_key, parent_id, follows_id)", "$5::text, $5::text", "$5::text, $5::text, $6::uuid, $6::uuid").Replace(listed)
 
 // listStates are the states of the statistics in which lists are planned.
 var listStates = []string{"no statistics", "taken when empty", "taken of other tasks", "statistics"}
@@ -134,6 +139,12 @@ func TestMatchingReadsTheNewest(t *testing.T) {
 	}
 }
 
+// ownerOf is the owner of the tasks that [listed] inserts of a kind.
+func ownerOf(kind string) uuid.UUID { return md5.Sum([]byte(kind)) } //nolint:gosec // as the statement has it
+
+// idOf is the id of the task with a number that [listed] inserts.
+func idOf(n int) uuid.UUID { return uuid.MustParse(fmt.Sprintf("%032x", n)) }
+
 // selection is a list, by which index it is read, and how many buffers that may take.
 type selection struct {
 	f     store.Filter
@@ -146,7 +157,7 @@ type selection struct {
 func TestListsReadWhatTheyList(t *testing.T) {
 	t.Parallel()
 	failed, before := []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, uuid.MustParse("00000000-0000-0000-0000-000000005000")
-	const reference, key, dead = "taskkit_listed_reference", "taskkit_listed_key", "taskkit_dead"
+	const reference, key, dead, owned = "taskkit_listed_reference", "taskkit_listed_key", "taskkit_dead", "taskkit_owner"
 	byKey := map[string]selection{
 		"none by reference":      {store.Filter{Reference: "none"}, reference, 5},
 		"few by reference":       {store.Filter{Reference: "few"}, reference, 30},
@@ -181,6 +192,15 @@ func TestListsReadWhatTheyList(t *testing.T) {
 		"few beside many":   {store.Filter{Statuses: failed, Kinds: []string{"demo"}}, dead, 60},
 		"none beside many":  {store.Filter{Statuses: failed[:1]}, dead, 30},
 	}
+	// An owner has three tasks, and the first of them 5,000 newer children.
+	manyChildren := map[string]selection{
+		"roots of an owner":      {store.Filter{Owner: ownerOf("parted"), Roots: true}, owned, 60},
+		"a page of them":         {store.Filter{Owner: ownerOf("parted"), Roots: true, Limit: 2, Before: idOf(30_003)}, owned, 60},
+		"roots with a status":    {store.Filter{Owner: ownerOf("parted"), Roots: true, Statuses: failed}, owned, 60},
+		"roots of another":       {store.Filter{Owner: uuid.Max, Roots: true}, owned, 20},
+		"dead roots of a kind":   {store.Filter{Statuses: failed, Roots: true, Kinds: []string{"parted", "x"}, Limit: 10}, dead, 80},
+		"a page of its children": {store.Filter{Parent: idOf(30_001), Limit: 10}, "taskkit_child", 80},
+	}
 	for _, state := range listStates {
 		t.Run(state, func(t *testing.T) {
 			t.Parallel()
@@ -194,6 +214,9 @@ func TestListsReadWhatTheyList(t *testing.T) {
 					})
 					eachPlan(t, db, query, args, func(mode string, s scans, buffers int) {
 						indexes := []string{c.index, "taskkit_child", "taskkit_child_status"}
+						if c.index == owned {
+							indexes = append(indexes, "taskkit_in_flight", "taskkit_queued_task_pkey")
+						}
 						if c.index == dead {
 							indexes = append(indexes, "taskkit_queued_task_pkey")
 						}
@@ -211,6 +234,9 @@ func TestListsReadWhatTheyList(t *testing.T) {
 			check(fewDead)
 			exec(listed, 25_004, 30_000, "broken", "FAILURE", nil)
 			check(manyDead)
+			exec(listed, 30_001, 30_003, "parted", "FAILURE", nil)
+			exec(listedChildren, 30_004, 35_000, "parted", "FAILURE", nil, idOf(30_001))
+			check(manyChildren)
 		})
 	}
 }

@@ -188,7 +188,7 @@ func claimCost(t *testing.T, s *Store) float64 {
 func ownedQuery(t *testing.T, schema string) (query string, args []any) {
 	t.Helper()
 	var r recorder
-	if _, _, err := sqlbase.NewClient(&r, schema, dialect.Postgres).Tasks(t.Context(), store.Filter{Owner: uuid.New(), Before: uuid.Max, Limit: 10}); !errors.Is(err, errRecorded) {
+	if _, _, err := sqlbase.NewClient(&r, schema, dialect.Postgres).Tasks(t.Context(), store.Filter{Owner: uuid.New(), Roots: true, Before: uuid.Max, Limit: 10}); !errors.Is(err, errRecorded) {
 		t.Fatal(err)
 	}
 	return r.query, r.args

@@ -61,12 +61,18 @@ func (b *Base) deadKeys(q *entsql.Builder, f store.Filter) {
 		if !slices.Contains(f.Statuses, lifecycle.Error) || !slices.Contains(f.Statuses, lifecycle.Failure) {
 			q.WriteString(" AND key LIKE '" + string(f.Statuses[0]) + " %'")
 		}
+		if f.Roots {
+			q.WriteString(" AND key NOT LIKE '%" + lifecycle.DeadChild + "'")
+		}
 		return
 	}
 	var keys []string
 	for _, status := range f.Statuses {
 		for _, kind := range f.Kinds {
 			keys = append(keys, string(status)+" "+kind)
+			if !f.Roots {
+				keys = append(keys, string(status)+" "+kind+lifecycle.DeadChild)
+			}
 		}
 	}
 	if b.Dialect() == dialect.SQLite {
@@ -98,7 +104,10 @@ func (b *Base) fromDead(q *entsql.Builder, f store.Filter, columns []string, pag
 
 // DeadGroups implements [store.Ops].
 func (b *Base) DeadGroups(ctx context.Context, f store.Filter) (found store.DeadGroups, err error) {
-	f = store.Filter{Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, Kinds: f.Kinds, Queue: f.Queue, Code: f.Code, EndedFor: f.EndedFor}
+	f = store.Filter{
+		Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure},
+		Kinds:    f.Kinds, Queue: f.Queue, Code: f.Code, EndedFor: f.EndedFor, Roots: f.Roots,
+	}
 	code := b.code("coalesce(d.workflow_status_desc, '')")
 	groups := entsql.P(func(q *entsql.Builder) {
 		q.WriteString(`SELECT kind, code, count(*) FILTER (WHERE wanted), min(ended) FILTER (WHERE wanted), max(ended) FILTER (WHERE wanted), max(id) FILTER (WHERE wanted), max(n)

@@ -19,9 +19,10 @@ import (
 // filter asks for is checked row by row, of at most [store.ListRead] rows; where these are all read, the page ends there.
 
 // resting is the condition of the index taskkit_owner, and inFlight of taskkit_in_flight: a planner looks for these words. On SQLite
-// taskkit_owner holds all tasks, see internal/cmd/schemaplan.
+// the condition of taskkit_owner is roots alone, see internal/cmd/schemaplan.
 const (
-	resting  = "workflow_status NOT IN ('SCHEDULING', 'EXECUTING')"
+	roots    = "parent_id IS NULL"
+	resting  = "workflow_status NOT IN ('SCHEDULING', 'EXECUTING') AND " + roots
 	inFlight = "workflow_status IN ('SCHEDULING', 'EXECUTING')"
 )
 
@@ -59,24 +60,37 @@ func (l *list) query() (string, []any) {
 // walks returns the queries whose tasks are the list.
 func (l *list) walks() []walk {
 	keys, others := keysOf(l.f), l.others()
+	all := append(conditions(keys), others...)
+	if l.f.Roots {
+		all = append(all, queuedtask.ParentIDIsNil())
+	}
+	anybody := len(keys) == 0
+	owned := !anybody && keys[0].column == queuedtask.FieldOwnerID
 	switch {
+	case l.f.Running:
+		if len(l.f.IDs) > 0 {
+			all = append(all, queuedtask.IDIn(l.f.IDs...))
+		}
+		return []walk{l.few(l.running, all)}
 	case len(l.f.IDs) > 0:
-		return []walk{l.few(queuedtask.IDIn(l.f.IDs...), append(conditions(keys), others...))}
-	case len(keys) == 0 && l.only(lifecycle.Status.Dead):
+		return []walk{l.few(queuedtask.IDIn(l.f.IDs...), all)}
+	case anybody && l.only(lifecycle.Status.Dead):
 		return []walk{l.dead}
-	case l.only(lifecycle.Status.InFlight) && (len(keys) == 0 || keys[0].column == queuedtask.FieldOwnerID):
-		return []walk{l.inFlight(append(conditions(keys), others...))}
-	case len(keys) == 0:
-		return []walk{l.newest(others)}
-	case keys[0].column == queuedtask.FieldOwnerID && l.Dialect() != dialect.SQLite:
+	case (anybody || owned) && l.only(lifecycle.Status.InFlight):
+		return []walk{l.inFlight(all)}
+	case anybody, owned && !l.f.Roots:
+		return []walk{l.newest(all)} // taskkit_owner has no children
+	case owned && l.Dialect() == dialect.SQLite:
+		return []walk{l.keyed(keys[0], roots, others)}
+	case owned:
 		// One statement reads both halves, so that no task can go from one to the other in between.
 		walks := []walk{l.keyed(keys[0], resting, others)}
 		if len(l.f.Statuses) == 0 || slices.ContainsFunc(l.f.Statuses, lifecycle.Status.InFlight) {
-			walks = append(walks, l.inFlight(append(conditions(keys), others...)))
+			walks = append(walks, l.inFlight(all))
 		}
 		return walks
 	default:
-		return []walk{l.keyed(keys[0], "", append(conditions(keys[1:]), others...))}
+		return []walk{l.keyed(keys[0], "", all[1:])}
 	}
 }
 
@@ -103,9 +117,6 @@ func (l *list) rare() []predicate.QueuedTask {
 	if l.f.Queue != "" {
 		where = append(where, queuedtask.Queue(l.f.Queue))
 	}
-	if l.f.Roots {
-		where = append(where, queuedtask.ParentIDIsNil())
-	}
 	if l.f.Previews {
 		where = append(where, l.isPreview())
 	}
@@ -125,13 +136,13 @@ func (l *list) table() *entsql.Selector {
 }
 
 // newest reads by the primary key.
-func (l *list) newest(others []predicate.QueuedTask) walk {
+func (l *list) newest(conditions []predicate.QueuedTask) walk {
 	return func(q *entsql.Builder) {
 		t := l.table()
 		if l.f.Before != uuid.Nil {
 			queuedtask.IDLT(l.f.Before)(t)
 		}
-		l.search(q, t.OrderBy(entsql.Desc(t.C(queuedtask.FieldID))), store.ListRead, others)
+		l.search(q, t.OrderBy(entsql.Desc(t.C(queuedtask.FieldID))), store.ListRead, conditions)
 	}
 }
 
@@ -166,6 +177,19 @@ func (l *list) dead(q *entsql.Builder) {
 // inFlight reads those tasks that a worker has claimed, which are few.
 func (l *list) inFlight(conditions []predicate.QueuedTask) walk {
 	return l.few(func(t *entsql.Selector) { t.Where(entsql.ExprP(inFlight)) }, conditions)
+}
+
+// running selects the tasks in flight and all above them. The set is no larger than the slots of all workers by the levels of
+// the deepest task. Its parents are read one by one, since a join may read the table.
+func (l *list) running(t *entsql.Selector) {
+	t.Where(entsql.P(func(q *entsql.Builder) {
+		begin, end := " = ANY(ARRAY(", "))"
+		if l.Dialect() == dialect.SQLite {
+			begin, end = " IN (", " WHERE id IS NOT NULL)"
+		}
+		q.WriteString(t.C(queuedtask.FieldID) + begin + l.SQL("WITH RECURSIVE up(id) AS (SELECT id FROM {s}taskkit_queued_task WHERE "+inFlight+
+			" UNION SELECT (SELECT p.parent_id FROM {s}taskkit_queued_task p WHERE p.id = up.id) FROM up WHERE up.id IS NOT NULL) SELECT id FROM up") + end)
+	}))
 }
 
 // few reads all that meet a condition, which are not many, and checks others. Without CASE and OFFSET, PostgreSQL might

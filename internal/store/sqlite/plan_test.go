@@ -29,7 +29,7 @@ func TestSQLitePlans(t *testing.T) {
 	}
 	s := New(db.DB, time.Second)
 	owned := recordedQuery(t, func(o store.Client) error {
-		_, _, err := o.Tasks(t.Context(), store.Filter{Owner: uuid.New(), Before: uuid.Max, Limit: 10})
+		_, _, err := o.Tasks(t.Context(), store.Filter{Owner: uuid.New(), Roots: true, Before: uuid.Max, Limit: 10})
 		return err
 	})
 	items := recordedQuery(t, func(o store.Client) error {
@@ -101,10 +101,12 @@ func TestSQLitePlans(t *testing.T) {
 		"claim of those that are to end": {s.SQL(requestedProbe), "taskkit_requested (control=?)"},
 		"asked to stop": {`SELECT q.id FROM taskkit_queued_task q WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
 			AND q.control = 'STOP' ORDER BY q.id`, "taskkit_requested (control=?)"},
-		"asked to delete":   {"SELECT q.id FROM taskkit_queued_task q WHERE q.control = 'DELETE' ORDER BY q.id", "taskkit_requested (control=?)"},
-		"tasks of an owner": {owned, "taskkit_owner (owner_id=? AND id<?)"},
-		"rates of a kind":   {rates, "taskkit_rate_kind (execution_component_name=?)"},
-		"items":             {items, "taskkit_item_outcome (task_id=? AND outcome=? AND (position,id)>(?,?))"},
+		"asked to delete":         {"SELECT q.id FROM taskkit_queued_task q WHERE q.control = 'DELETE' ORDER BY q.id", "taskkit_requested (control=?)"},
+		"tasks of an owner":       {owned, "taskkit_owner (owner_id=? AND id<?)"},
+		"tasks of Running":        {listedBy(store.Filter{Running: true, Owner: uuid.Max}), "taskkit_in_flight"},
+		"tasks of Running, above": {listedBy(store.Filter{Running: true, Owner: uuid.Max}), "SEARCH p USING INDEX sqlite_autoindex_taskkit_queued_task_1 (id=?)"},
+		"rates of a kind":         {rates, "taskkit_rate_kind (execution_component_name=?)"},
+		"items":                   {items, "taskkit_item_outcome (task_id=? AND outcome=? AND (position,id)>(?,?))"},
 	} {
 		c.query = s.SQL(c.query)
 		var args []any

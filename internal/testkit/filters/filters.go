@@ -38,7 +38,9 @@ func Values(many, few, none Tasks) (values []Value) {
 	}
 	return append(values,
 		Value{"Statuses", "dead", func(f *store.Filter) { f.Statuses = []lifecycle.Status{lifecycle.Error, lifecycle.Failure} }},
-		Value{"Roots", "all", func(f *store.Filter) { f.Roots = true }},
+		Value{"Roots", "only", func(f *store.Filter) { f.Roots = true }},
+		Value{"Roots", "and children", func(f *store.Filter) { f.Roots = false }},
+		Value{"Running", "all", func(f *store.Filter) { f.Running = true }},
 		Value{"Previews", "none", func(f *store.Filter) { f.Previews = true }},
 	)
 }
@@ -52,11 +54,15 @@ type Tasks struct {
 	EndedFor               time.Duration
 }
 
-// Pairs calls check with a filter for each value and for each pair of values of different fields.
+// Pairs calls check with a filter for each value and for each pair of values of different fields. As in taskkit.Filter, a filter that
+// names no tasks has none with a parent, unless one of the values says otherwise.
 func Pairs(values []Value, check func(name string, f store.Filter)) {
 	for i, a := range values {
 		var f store.Filter
 		a.Set(&f)
+		if a.Field != "Roots" {
+			f.Roots = !f.Names()
+		}
 		check(a.Field+" "+a.Value, f)
 		for _, b := range values[i+1:] {
 			if a.Field == b.Field {
@@ -65,6 +71,9 @@ func Pairs(values []Value, check func(name string, f store.Filter)) {
 			f := store.Filter{Limit: 10}
 			a.Set(&f)
 			b.Set(&f)
+			if a.Field != "Roots" && b.Field != "Roots" {
+				f.Roots = !f.Names()
+			}
 			check(a.Field+" "+a.Value+", "+b.Field+" "+b.Value, f)
 		}
 	}

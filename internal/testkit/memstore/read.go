@@ -79,9 +79,10 @@ func (s *Store) Tasks(ctx context.Context, f store.Filter) (ts []store.Task, nex
 		return nil, uuid.Nil, err
 	}
 	defer s.mu.Unlock()
+	above := s.inFlightAndAbove()
 	for _, id := range slices.Backward(s.order) {
 		r := s.tasks[id]
-		if selects(f, &r.Task) && s.failedSo(r, f) && (!f.Previews || s.isPreview(r.ID)) {
+		if selects(f, &r.Task) && (!f.Running || above[id]) && s.failedSo(r, f) && (!f.Previews || s.isPreview(r.ID)) {
 			t := s.read(r)
 			t.Spec, t.State, t.Found, t.Preview = nil, nil, nil, f.Previews
 			if ts = append(ts, t); len(ts) == limit(f.Limit) {
@@ -90,6 +91,18 @@ func (s *Store) Tasks(ctx context.Context, f store.Filter) (ts []store.Task, nex
 		}
 	}
 	return ts, uuid.Nil, nil
+}
+
+// inFlightAndAbove returns the tasks in flight and all above them.
+func (s *Store) inFlightAndAbove() map[uuid.UUID]bool {
+	found := map[uuid.UUID]bool{}
+	for _, r := range s.tasks {
+		for r != nil && (r.Status.InFlight() || found[r.ID]) {
+			found[r.ID], found[r.Parent] = true, true
+			r = s.tasks[r.Parent]
+		}
+	}
+	return found
 }
 
 func (s *Store) isPreview(id uuid.UUID) bool {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,9 +13,9 @@ import (
 )
 
 // fail ends a new task with a description.
-func (e *env) fail(status lifecycle.Status, desc string) store.ClaimedTask {
+func (e *env) fail(status lifecycle.Status, desc string, change ...func(*store.NewTask)) store.ClaimedTask {
 	e.Helper()
-	c := e.claimedTask()
+	c := e.claimedTask(change...)
 	if a := e.apply(store.Write{Lease: c.Lease, To: status, Attempts: 1, StatusDetail: desc}); !a.OK {
 		e.Fatalf("task %s did not end", c.ID)
 	}
@@ -79,6 +80,14 @@ func deadGroups(e *env) {
 	is(e, "the next page", page(store.Filter{Code: "gone", Before: last.ID}), []uuid.UUID{first.ID})
 	is(e, "a page of one", page(store.Filter{Limit: 1, Kinds: []string{kind}, Queue: "default"}), []uuid.UUID{last.ID})
 	is(e, "roots", len(page(store.Filter{Roots: true})), 3)
+	child := e.fail(lifecycle.Failure, "boom", func(t *store.NewTask) { t.Parent, t.Priority = last.ID, 1 })
+	for name, f := range map[string]store.Filter{"of any kind": {}, "of a kind": {Kinds: []string{kind}}} {
+		is(e, "children "+name, page(f)[0], child.ID)
+		is(e, "children in groups "+name, strings.Contains(groups(f), "demo boom 1"), true)
+		f.Roots = true
+		is(e, "roots "+name, len(page(f)), 3)
+		is(e, "roots in groups "+name, groups(f), "demo gone 2, demo undecodable 1, ")
+	}
 	is(e, "previews", len(page(store.Filter{Previews: true})), 0)
 	is(e, "of an owner", page(store.Filter{Code: "gone", Owner: first.Owner}), []uuid.UUID{first.ID})
 	is(e, "a page of old ones", len(page(store.Filter{EndedFor: time.Hour})), 0)

@@ -56,7 +56,13 @@ func listFilters(e *env) {
 		t.Options.Child = &store.Child{Parent: other, Segment: json.RawMessage(`{"preview":true}`), Number: 1}
 	})
 	root := e.one(func(t *store.NewTask) { t.Kind = "family" })
-	e.one(func(t *store.NewTask) { t.Kind, t.Parent = "family", root })
+	child := e.one(func(t *store.NewTask) { t.Kind, t.Parent = "family", root })
+	busyOwner := uuid.New()
+	busyRoot := e.one(func(t *store.NewTask) { t.Owner = busyOwner })
+	busyChild := e.one(func(t *store.NewTask) { t.Owner, t.Parent = busyOwner, busyRoot })
+	waiting := e.one(func(t *store.NewTask) { t.Owner, t.Parent = busyOwner, busyRoot })
+	busy := e.bring(lifecycle.Executing, func(t *store.NewTask) { t.Owner, t.Parent, t.Priority = busyOwner, busyChild, 1 })
+	idle := e.one(func(t *store.NewTask) { t.Owner = busyOwner })
 	for name, c := range map[string]struct {
 		f    store.Filter
 		want []uuid.UUID
@@ -77,6 +83,17 @@ func listFilters(e *env) {
 		"part":      {store.Filter{UniqueKey: "u"}, nil},
 		"follows":   {store.Filter{Follows: follows}, []uuid.UUID{special}},
 		"roots":     {store.Filter{Kinds: []string{"family"}, Roots: true}, []uuid.UUID{root}},
+		"children":  {store.Filter{Kinds: []string{"family"}}, []uuid.UUID{child, root}},
+		"roots of":  {store.Filter{Owner: busyOwner, Roots: true}, []uuid.UUID{idle, busyRoot}},
+		"a page of": {store.Filter{Owner: busyOwner, Roots: true, Before: idle}, []uuid.UUID{busyRoot}},
+		"all of":    {store.Filter{Owner: busyOwner}, []uuid.UUID{idle, busy, waiting, busyChild, busyRoot}},
+		"held of":   {store.Filter{Owner: busyOwner, Statuses: []lifecycle.Status{lifecycle.Executing}}, []uuid.UUID{busy}},
+		"held root": {store.Filter{Owner: busyOwner, Statuses: []lifecycle.Status{lifecycle.Executing}, Roots: true}, nil},
+		"running":   {store.Filter{Running: true}, []uuid.UUID{busy, busyChild, busyRoot}},
+		"run below": {store.Filter{Running: true, Roots: true, Owner: busyOwner, Statuses: []lifecycle.Status{lifecycle.Queued}}, []uuid.UUID{busyRoot}},
+		"run by id": {store.Filter{Running: true, IDs: []uuid.UUID{busyChild, waiting, idle}}, []uuid.UUID{busyChild}},
+		"run of":    {store.Filter{Running: true, Parent: busyRoot}, []uuid.UUID{busyChild}},
+		"run page":  {store.Filter{Running: true, Before: busy}, []uuid.UUID{busyChild, busyRoot}},
 		"previews":  {store.Filter{Previews: true}, []uuid.UUID{preview}},
 		"preview":   {store.Filter{Previews: true, IDs: []uuid.UUID{other, preview}}, []uuid.UUID{preview}},
 		"before":    {store.Filter{Before: other}, []uuid.UUID{special}},

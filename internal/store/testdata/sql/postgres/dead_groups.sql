@@ -11,21 +11,21 @@ FROM (WITH RECURSIVE keys(key) AS (
   SELECT ''::text
   UNION ALL
   SELECT (SELECT CASE WHEN d.workflow_status IN ('ERROR',
-      'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END FROM "taskkit".taskkit_queued_task d
+      'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END FROM "taskkit".taskkit_queued_task d
     WHERE CASE WHEN d.workflow_status IN ('ERROR',
-        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END IS NOT NULL
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
         AND CASE WHEN d.workflow_status IN ('ERROR',
-        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END > k.key ORDER BY CASE WHEN d.workflow_status IN ('ERROR',
-        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END LIMIT 1)
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END > k.key ORDER BY CASE WHEN d.workflow_status IN ('ERROR',
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END LIMIT 1)
   FROM keys k WHERE k.key IS NOT NULL
 ) SELECT key FROM keys WHERE key <> '' AND key = ANY($4::text[])) k CROSS JOIN LATERAL (SELECT p.*,
     true AS wanted, false AS last FROM (SELECT "q"."id", "q"."execution_component_name", "q"."queue",
     "q"."workflow_status_desc",
     "q"."workflow_stopped_date" FROM "taskkit"."taskkit_queued_task" AS "q" WHERE CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END >= k.key
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END >= k.key
     AND (CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END, "q"."id") <= (k.key,
-    $5) ORDER BY CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END DESC,
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END,
+    "q"."id") <= (k.key, $5) ORDER BY CASE WHEN q.workflow_status IN ('ERROR',
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END DESC,
     "q"."id" DESC LIMIT 10000) p) d
 ) x GROUP BY kind, code ORDER BY kind, code;

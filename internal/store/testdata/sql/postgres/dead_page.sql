@@ -18,14 +18,15 @@ SELECT t.id, t.created_date, t.modified_date, t.created_by, t.modified_by, t.cod
   SELECT ''::text
   UNION ALL
   SELECT (SELECT CASE WHEN d.workflow_status IN ('ERROR',
-      'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END FROM "taskkit".taskkit_queued_task d
+      'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END FROM "taskkit".taskkit_queued_task d
     WHERE CASE WHEN d.workflow_status IN ('ERROR',
-        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END IS NOT NULL
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
         AND CASE WHEN d.workflow_status IN ('ERROR',
-        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END > k.key ORDER BY CASE WHEN d.workflow_status IN ('ERROR',
-        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END LIMIT 1)
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END > k.key ORDER BY CASE WHEN d.workflow_status IN ('ERROR',
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END LIMIT 1)
   FROM keys k WHERE k.key IS NOT NULL
-) SELECT key FROM keys WHERE key <> '') k CROSS JOIN LATERAL (SELECT * FROM (SELECT r.*,
+) SELECT key FROM keys WHERE key <> ''
+    AND key NOT LIKE '% child') k CROSS JOIN LATERAL (SELECT * FROM (SELECT r.*,
     CASE WHEN split_part(coalesce("r"."workflow_status_desc", ''), ': ', 1) = $1
     AND "r"."workflow_stopped_date" < clock_timestamp() - $2::bigint::float8 * interval '1 millisecond' THEN true ELSE false END AS wanted,
     row_number() OVER () = 1000 AS last FROM (SELECT "q"."id", "q"."created_date", "q"."modified_date",
@@ -39,9 +40,9 @@ SELECT t.id, t.created_date, t.modified_date, t.created_by, t.modified_by, t.cod
     "q"."reference", "q"."reason", "q"."unique_key", "q"."idempotency_key", "q"."parent_id", "q"."follows_id",
     "q"."traceparent", "q"."targets_field",
     "q"."reference_version" FROM "taskkit"."taskkit_queued_task" AS "q" WHERE CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END >= k.key
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END >= k.key
     AND (CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END, "q"."id") <= (k.key,
-    $3) ORDER BY CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END DESC,
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END,
+    "q"."id") <= (k.key, $3) ORDER BY CASE WHEN q.workflow_status IN ('ERROR',
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END DESC,
     "q"."id" DESC LIMIT 1000) r) s WHERE wanted OR last LIMIT 10) d) u) t ORDER BY t.id DESC LIMIT 10;

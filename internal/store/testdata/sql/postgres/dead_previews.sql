@@ -18,12 +18,12 @@ SELECT t.id, t.created_date, t.modified_date, t.created_by, t.modified_by, t.cod
   SELECT ''::text
   UNION ALL
   SELECT (SELECT CASE WHEN d.workflow_status IN ('ERROR',
-      'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END FROM "taskkit".taskkit_queued_task d
+      'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END FROM "taskkit".taskkit_queued_task d
     WHERE CASE WHEN d.workflow_status IN ('ERROR',
-        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END IS NOT NULL
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
         AND CASE WHEN d.workflow_status IN ('ERROR',
-        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END > k.key ORDER BY CASE WHEN d.workflow_status IN ('ERROR',
-        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END LIMIT 1)
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END > k.key ORDER BY CASE WHEN d.workflow_status IN ('ERROR',
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END LIMIT 1)
   FROM keys k WHERE k.key IS NOT NULL
 ) SELECT key FROM keys WHERE key <> ''
     AND key = ANY($1::text[])) k CROSS JOIN LATERAL (SELECT * FROM (SELECT r.*,
@@ -40,9 +40,9 @@ SELECT t.id, t.created_date, t.modified_date, t.created_by, t.modified_by, t.cod
     "q"."execution_component_name", "q"."queue", "q"."reference", "q"."reason", "q"."unique_key",
     "q"."idempotency_key", "q"."parent_id", "q"."follows_id", "q"."traceparent", "q"."targets_field",
     "q"."reference_version" FROM "taskkit"."taskkit_queued_task" AS "q" WHERE CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END >= k.key
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END >= k.key
     AND (CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END, "q"."id") < (k.key,
-    $2) ORDER BY CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END DESC,
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END,
+    "q"."id") < (k.key, $2) ORDER BY CASE WHEN q.workflow_status IN ('ERROR',
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END DESC,
     "q"."id" DESC LIMIT 1000) r) s WHERE wanted OR last LIMIT 100) d) u) t ORDER BY t.id DESC LIMIT 100;

@@ -32,8 +32,8 @@ FROM (SELECT "q"."id", "q"."created_date", "q"."modified_date", "q"."created_by"
     "q"."reason", "q"."unique_key", "q"."idempotency_key", "q"."parent_id", "q"."follows_id",
     "q"."traceparent", "q"."targets_field", "q"."reference_version"
 FROM "taskkit"."taskkit_queued_task" AS "q"
-WHERE workflow_status NOT IN ('SCHEDULING', 'EXECUTING') AND "q"."owner_id" >= (SELECT $1::uuid)
-    AND ("q"."owner_id", "q"."id") < ((SELECT $2::uuid), $3)
+WHERE workflow_status NOT IN ('SCHEDULING', 'EXECUTING') AND parent_id IS NULL
+    AND "q"."owner_id" >= (SELECT $1::uuid) AND ("q"."owner_id", "q"."id") < ((SELECT $2::uuid), $3)
 ORDER BY "q"."owner_id" DESC, "q"."id" DESC
 LIMIT 10) p) u
 UNION ALL SELECT *
@@ -49,7 +49,7 @@ FROM (SELECT "q"."id", "q"."created_date", "q"."modified_date", "q"."created_by"
     "q"."reason", "q"."unique_key", "q"."idempotency_key", "q"."parent_id", "q"."follows_id",
     "q"."traceparent", "q"."targets_field", "q"."reference_version"
 FROM "taskkit"."taskkit_queued_task" AS "q"
-WHERE (workflow_status IN ('SCHEDULING', 'EXECUTING') AND "q"."id" < $4)
-    AND CASE WHEN "q"."owner_id" = $5 THEN true ELSE false END OFFSET 0) f) u) t
+WHERE (workflow_status IN ('SCHEDULING', 'EXECUTING') AND "q"."id" < $4) AND CASE WHEN "q"."owner_id" = $5
+    AND "q"."parent_id" IS NULL THEN true ELSE false END OFFSET 0) f) u) t
 ORDER BY t.id DESC
 LIMIT 10;

@@ -12,19 +12,19 @@ FROM (WITH RECURSIVE keys(key) AS (
   SELECT ''
   UNION ALL
   SELECT (SELECT CASE WHEN d.workflow_status IN ('ERROR',
-      'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END FROM taskkit_queued_task d INDEXED BY taskkit_dead
+      'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END FROM taskkit_queued_task d INDEXED BY taskkit_dead
     WHERE CASE WHEN d.workflow_status IN ('ERROR',
-        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END IS NOT NULL
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
         AND CASE WHEN d.workflow_status IN ('ERROR',
-        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END > k.key ORDER BY CASE WHEN d.workflow_status IN ('ERROR',
-        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END LIMIT 1)
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END > k.key ORDER BY CASE WHEN d.workflow_status IN ('ERROR',
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END LIMIT 1)
   FROM keys k WHERE k.key IS NOT NULL
 ) SELECT key FROM keys WHERE key <> ''
     AND key IN (SELECT value FROM json_each(?))) k CROSS JOIN json_each((SELECT json_group_array(json_array(id,
     wanted, last)) FROM (SELECT p.*, true AS wanted, false AS last FROM (SELECT `q`.`id`,
     `q`.`execution_component_name`, `q`.`queue`, `q`.`workflow_status_desc`,
     `q`.`workflow_stopped_date` FROM `taskkit_queued_task` AS `q` WHERE CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END IS NOT NULL
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
     AND CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END = k.key ORDER BY `q`.`id` DESC LIMIT 10000) p))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value ->> 0
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = k.key ORDER BY `q`.`id` DESC LIMIT 10000) p))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value ->> 0
 ) x GROUP BY kind, code ORDER BY kind, code;

@@ -25,14 +25,15 @@ SELECT t.id, t.created_date, t.modified_date, t.created_by, t.modified_by, t.cod
   SELECT ''
   UNION ALL
   SELECT (SELECT CASE WHEN d.workflow_status IN ('ERROR',
-      'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END FROM taskkit_queued_task d INDEXED BY taskkit_dead
+      'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END FROM taskkit_queued_task d INDEXED BY taskkit_dead
     WHERE CASE WHEN d.workflow_status IN ('ERROR',
-        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END IS NOT NULL
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
         AND CASE WHEN d.workflow_status IN ('ERROR',
-        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END > k.key ORDER BY CASE WHEN d.workflow_status IN ('ERROR',
-        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name END LIMIT 1)
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END > k.key ORDER BY CASE WHEN d.workflow_status IN ('ERROR',
+        'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END LIMIT 1)
   FROM keys k WHERE k.key IS NOT NULL
-) SELECT key FROM keys WHERE key <> '') k CROSS JOIN json_each((SELECT json_group_array(json_array(id, wanted,
+) SELECT key FROM keys WHERE key <> ''
+    AND key NOT LIKE '% child') k CROSS JOIN json_each((SELECT json_group_array(json_array(id, wanted,
     last)) FROM (SELECT * FROM (SELECT r.*, CASE WHEN substr(coalesce(`r`.`workflow_status_desc`, ''), 1,
     instr(coalesce(`r`.`workflow_status_desc`, '') || ': ', ': ') - 1) = ?
     AND `r`.`workflow_stopped_date` < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds',
@@ -47,6 +48,6 @@ SELECT t.id, t.created_date, t.modified_date, t.created_by, t.modified_by, t.cod
     `q`.`execution_component_name`, `q`.`queue`, `q`.`reference`, `q`.`reason`, `q`.`unique_key`,
     `q`.`idempotency_key`, `q`.`parent_id`, `q`.`follows_id`, `q`.`traceparent`, `q`.`targets_field`,
     `q`.`reference_version` FROM `taskkit_queued_task` AS `q` WHERE CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END IS NOT NULL
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
     AND CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name END = k.key ORDER BY `q`.`id` DESC LIMIT 1000) r) s WHERE wanted OR last LIMIT 10))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value ->> 0) u) t ORDER BY t.id DESC LIMIT 10;
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = k.key ORDER BY `q`.`id` DESC LIMIT 1000) r) s WHERE wanted OR last LIMIT 10))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value ->> 0) u) t ORDER BY t.id DESC LIMIT 10;

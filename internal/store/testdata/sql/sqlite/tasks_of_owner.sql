@@ -30,7 +30,7 @@ FROM (SELECT `q`.`id`, `q`.`created_date`, `q`.`modified_date`, `q`.`created_by`
     `q`.`reason`, `q`.`unique_key`, `q`.`idempotency_key`, `q`.`parent_id`, `q`.`follows_id`,
     `q`.`traceparent`, `q`.`targets_field`, `q`.`reference_version`
 FROM `taskkit_queued_task` AS `q`
-WHERE `q`.`owner_id` IS NOT NULL AND `q`.`owner_id` = ? AND `q`.`id` < ?
+WHERE parent_id IS NULL AND `q`.`owner_id` IS NOT NULL AND `q`.`owner_id` = ? AND `q`.`id` < ?
 ORDER BY `q`.`id` DESC
 LIMIT 10) p) u) t
 ORDER BY t.id DESC
