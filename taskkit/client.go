@@ -125,7 +125,7 @@ func (c *Client) readAll(ctx context.Context, op store.Client, found []store.Tas
 	return tasks, nil
 }
 
-// Filter selects tasks. Zero fields do not filter. A list may have at most 10,000
+// Filter selects tasks. Zero fields do not filter, except Children. A list may have at most 10,000
 // values. A value that no task can have is an *[OptionError].
 type Filter struct {
 	IDs       []ID
@@ -137,8 +137,13 @@ type Filter struct {
 	UniqueKey string
 	Code      string // of the error, such as "database"
 	Parent    ID
-	Follows   ID   // the task that they were made from, see Task.Follows
-	Previews  bool // only previews, see [WithPreview]
+	Follows   ID // the task that they were made from, see Task.Follows
+	// Children selects the children of tasks too. Without it only tasks without a parent are selected, unless
+	// IDs, UniqueKey, Reference, Parent or Follows name the tasks.
+	Children bool
+	// Running: only tasks that a worker has, and tasks with such a task among their children, and theirs.
+	Running  bool
+	Previews bool // only previews, see [WithPreview]
 	// EndedFor: only tasks that ended longer ago, by the database's clock.
 	EndedFor time.Duration
 	// Before selects only tasks older than this one, by id. For the next page
@@ -150,8 +155,8 @@ type Filter struct {
 
 // Tasks returns a page of tasks, newest first. The next page begins before next: set Filter.Before to it. The zero ID: there is none.
 //
-// IDs, UniqueKey, Reference, Parent, Follows, Owner, the statuses of running tasks and the statuses of dead letters each have an index, which
-// is read newest first. What else the filter says is checked task by task, at most 10,000 of them, and of dead letters 1,000 of a kind and status:
+// IDs, UniqueKey, Reference, Parent, Follows, Owner without Children, Running, the statuses of tasks in flight and the statuses of dead letters each
+// have an index, which is read newest first. What else the filter says is checked task by task, at most 10,000 of them, and of dead letters 1,000 of a kind and status:
 // a page that has a next may have fewer tasks than its limit, even none.
 //
 // SpecJSON and StateJSON, which may be large, are left out; [Client.Task] reads them.

@@ -65,6 +65,30 @@ func ExampleWithParent() {
 	// COMPLETED 2 children
 }
 
+// A list has the children of a task when it is asked for them.
+func ExampleFilter() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	var reg taskkit.Registry
+	taskkit.Register(&reg, courierKind, courierExecutor{})
+	taskkit.Register(&reg, routeKind, routeExecutor{})
+	id, err := taskkit.Submit(ctx, db, courierKind, courierSpec{Routes: []string{"north", "south"}}, taskkit.System())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	runToEnd(db, &reg, id, taskkit.Config{})
+	for _, f := range []taskkit.Filter{{}, {Children: true}, {Parent: id}, {Running: true}} {
+		tasks, _, err := taskkit.NewClient(db).Tasks(ctx, f)
+		fmt.Println(len(tasks), err)
+	}
+	// Output:
+	// 1 <nil>
+	// 3 <nil>
+	// 2 <nil>
+	// 0 <nil>
+}
+
 type (
 	readingSpec  struct{ Sensors int64 }
 	readingState struct{ Buckets int }

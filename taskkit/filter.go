@@ -59,8 +59,9 @@ func (f *Filter) store() (store.Filter, error) {
 	sf := store.Filter{
 		IDs: f.IDs, Kinds: f.Kinds, Owner: f.Owner, Queue: f.Queue, Reference: f.Reference,
 		UniqueKey: f.UniqueKey, Code: f.Code, EndedFor: f.EndedFor,
-		Parent: f.Parent, Follows: f.Follows, Previews: f.Previews, Before: f.Before, Limit: f.Limit,
+		Parent: f.Parent, Follows: f.Follows, Running: f.Running, Previews: f.Previews, Before: f.Before, Limit: f.Limit,
 	}
+	sf.Roots = !f.Children && !sf.Names()
 	for _, s := range f.Statuses {
 		sf.Statuses = append(sf.Statuses, lifecycle.Status(s))
 	}

@@ -170,6 +170,41 @@ BUCKET  STATUS   ITEMS  SEGMENT              DETAIL
 	})
 }
 
+// ls and dead have the tasks that were submitted, and their children on request.
+func TestListsHaveNoChildren(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		s := migrated(t, db)
+		s.workFamilies(t)
+		options := []taskkit.SubmitOption{taskkit.System(), taskkit.WithSchema(s.schema)}
+		if _, err := taskkit.Submit(t.Context(), db.DB, oneKind, numbers{}, append(options, taskkit.WithQueue("unserved"), taskkit.WithUniqueKey("u"), taskkit.WithCoalescing("r"))...); err != nil {
+			t.Fatal(err)
+		}
+		id, err := taskkit.Submit(t.Context(), db.DB, numbersKind, numbers{3}, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.client.Wait(testdb.Within(t), id, nil); err != nil {
+			t.Fatal(err)
+		}
+		for args, want := range map[string]int{
+			"ls": 2, "ls --children": 5, "ls --parent " + id.String(): 3, "ls --parent @last --status failure": 1, "ls --kind numbers": 1,
+			"ls --reference r": 1, "ls --unique-key u": 1, "ls --reference other": 0, "ls --running": 0,
+			"dead show": 1, "dead show --children": 2, "dead show --code planned": 0, "dead show --code planned --children": 1,
+			"dead": 1, "dead --children": 2,
+		} {
+			_, out, errs := ran(t, s.args(strings.Fields(args)...)...)
+			if got := strings.Count(out, "\n"); max(got-1, 0) != want {
+				t.Errorf("taskkit %s has %d lines, want %d and a head:\n%s%s", args, got, want, out, errs)
+			}
+		}
+		expect(t, 2, "is not a task", s.args("ls", "--parent", "x")...)
+		expect(t, 2, "--reference is empty", s.args("ls", "--reference", "")...)
+		expect(t, 2, "1 dead letters would be retried", s.args("dead", "retry", "--kind", "numbers")...)
+		expect(t, 2, "2 dead letters would be retried", s.args("dead", "retry", "--kind", "numbers", "--children")...)
+	})
+}
+
 // buckets reports the buckets of a task in three formats, and limit changes how many are open.
 func TestBuckets(t *testing.T) {
 	t.Parallel()

@@ -100,7 +100,7 @@ func (e *env) until(t *testing.T, id taskkit.ID, wanted func(*taskkit.Task) bool
 func (e *env) release(t *testing.T) {
 	t.Helper()
 	eventually(t, func() (bool, error) {
-		live, _, err := e.client.Tasks(t.Context(), taskkit.Filter{Owner: e.person, Statuses: []taskkit.Status{taskkit.StatusQueued, taskkit.StatusScheduling, taskkit.StatusExecuting}})
+		live, _, err := e.client.Tasks(t.Context(), taskkit.Filter{Owner: e.person, Children: true, Statuses: []taskkit.Status{taskkit.StatusQueued, taskkit.StatusScheduling, taskkit.StatusExecuting}})
 		for _, task := range live {
 			if _, err := e.client.Stop(t.Context(), task.ID); err != nil && !errors.Is(err, taskkit.ErrNotFound) {
 				return false, err

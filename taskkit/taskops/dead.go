@@ -11,14 +11,17 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// DeadFilter selects dead letters: tasks that have ended in ERROR or FAILURE. Zero fields do not
-// filter.
+// DeadFilter selects dead letters: tasks without a parent that have ended in ERROR or FAILURE. Zero fields do not
+// filter, except Children.
 type DeadFilter struct {
 	Kinds []string
 	Code  string // of the error, such as "database"
 	Queue string
 	// OlderThan: only tasks that ended longer ago, by the database's clock.
 	OlderThan time.Duration
+	// Children selects children too. A child cannot be retried once its parent has ended: a retry of the
+	// parent retries its failed children.
+	Children bool
 }
 
 // DeadGroup are the dead letters of a kind with a code.
@@ -63,12 +66,12 @@ const (
 // page returns the filter of a page of dead letters.
 func (f *DeadFilter) page(before taskkit.ID, limit int) taskkit.Filter {
 	return taskkit.Filter{
-		Kinds: f.Kinds, Queue: f.Queue, Code: f.Code, EndedFor: f.OlderThan, Before: before, Limit: limit,
+		Kinds: f.Kinds, Queue: f.Queue, Code: f.Code, EndedFor: f.OlderThan, Children: f.Children, Before: before, Limit: limit,
 		Statuses: []taskkit.Status{taskkit.StatusError, taskkit.StatusFailure},
 	}
 }
 
-// Dead groups the dead letters by kind and code, in this order. Of a kind it reads at most 20,000, see
+// Dead groups the dead letters by kind and code, in this order. Of a kind it reads at most 20,000, and as many children, see
 // [DeadGroups.Truncated], and no other tasks.
 func (o *Operator) Dead(ctx context.Context, f DeadFilter) (*DeadGroups, error) {
 	sf, err := access.FilterOf(f.page(taskkit.ID{}, 0))

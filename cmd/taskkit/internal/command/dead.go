@@ -30,6 +30,7 @@ func (f *deadFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.Code, "code", "", "only tasks that failed with this `code`")
 	c.Flags().StringVar(&f.Queue, "queue", "", "only tasks in this `queue`")
 	c.Flags().Var(&f.age, "older-than", "only tasks that ended longer ago than this `age`, such as 14d or 36h")
+	c.Flags().BoolVar(&f.Children, "children", false, "children too, such as buckets and stages")
 }
 
 // filter returns what the flags of a command select. One that was given without a value, as by a variable that
@@ -62,7 +63,8 @@ func (a *app) deadCommand() *cobra.Command {
 		Use:   "dead",
 		Short: "List dead letters, retry and drop them",
 		Long: `List dead letters, which are the tasks that have ended in FAILURE or ERROR, in groups by kind and
-code. Retry or drop those of a group, or all that the flags select.`,
+code. Retry or drop those of a group, or all that the flags select. Children are left out without
+--children: a retry of their parent retries those that failed.`,
 		Example: `  taskkit dead
   taskkit dead show --kind send_email --code database
   taskkit dead retry --code database --reason "the disk has room again" --yes

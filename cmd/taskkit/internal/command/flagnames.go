@@ -34,6 +34,8 @@ var flagNames = map[string]string{
 	"Filter.Queue":         "--queue",
 	"Filter.Code":          "--code",
 	"Filter.EndedFor":      "--older-than",
+	"Filter.Reference":     "--reference",
+	"Filter.UniqueKey":     "--unique-key",
 	"SetLimit":             "taskkit limits set",
 	"olderThan":            "--older-than",
 }

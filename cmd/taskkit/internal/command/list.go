@@ -25,13 +25,18 @@ func (a *app) lsCommand() *cobra.Command {
 		f      taskkit.Filter
 		owner  personFlag
 		status []string
+		parent string
 		before string
 	)
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List tasks, newest first",
-		Long:  "List tasks, newest first. A list that reaches its limit, or has read 500,000 tasks to find\nthem, ends with the flag that continues it.",
+		Long: `List tasks, newest first. Children, such as the buckets of a task, are listed with --children, and
+where --parent, --reference or --unique-key selects them. A list that reaches its limit, or has read 500,000
+tasks to find them, ends with the flag that continues it.`,
 		Example: `  taskkit ls --status failure,error
+  taskkit ls --running
+  taskkit ls --parent @last --status failure
   taskkit ls --kind send_email -n 100 -o json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -45,13 +50,21 @@ func (a *app) lsCommand() *cobra.Command {
 				}
 				f.Statuses = append(f.Statuses, is)
 			}
-			if before != "" {
-				if err := checkID(before); err != nil {
+			for _, id := range []string{parent, before} {
+				if id == "" {
+					continue
+				}
+				if err := checkID(id); err != nil {
 					return err
 				}
 			}
+			for flag, value := range map[string]string{"parent": parent, "reference": f.Reference, "unique-key": f.UniqueKey} {
+				if value == "" && c.Flags().Changed(flag) {
+					return usage("--%s is empty: give a value, or leave the flag out", flag)
+				}
+			}
 			f.Owner = owner.UUID
-			return a.ls(c, f, before)
+			return a.ls(c, f, parent, before)
 		},
 	}
 	flags := c.Flags()
@@ -59,21 +72,29 @@ func (a *app) lsCommand() *cobra.Command {
 	flags.StringSliceVar(&status, "status", nil, "only tasks in these `statuses`: "+strings.ToLower(joined(statuses)))
 	flags.Var(&owner, "owner", "only tasks of this owner")
 	flags.StringVar(&f.Queue, "queue", "", "only tasks in this `queue`")
+	flags.BoolVar(&f.Children, "children", false, "children too, such as buckets and stages")
+	flags.StringVar(&parent, "parent", "", "only children of this `task`")
+	flags.StringVar(&f.Reference, "reference", "", "only tasks with this `reference`")
+	flags.StringVar(&f.UniqueKey, "unique-key", "", "only tasks with this unique `key`")
+	flags.BoolVar(&f.Running, "running", false, "only tasks that a worker has, or that have such a child")
 	flags.BoolVar(&f.Previews, "previews", false, "only previews")
 	flags.IntVarP(&f.Limit, "number", "n", 20, "at most so many")
 	flags.StringVar(&before, "before", "", "only tasks older than this `task`")
 	return c
 }
 
-func (a *app) ls(c *cobra.Command, f taskkit.Filter, before string) error {
+func (a *app) ls(c *cobra.Command, f taskkit.Filter, parent, before string) error {
 	ctx := c.Context()
 	db, err := a.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer db.close()
-	if before != "" {
-		if f.Before, err = db.Resolve(ctx, before); err != nil {
+	for text, id := range map[string]*taskkit.ID{parent: &f.Parent, before: &f.Before} {
+		if text == "" {
+			continue
+		}
+		if *id, err = db.Resolve(ctx, text); err != nil {
 			return several(err)
 		}
 	}

@@ -74,7 +74,7 @@ func liveStatuses() []taskkit.Status {
 
 // live returns all tasks of the run that have not ended.
 func (r *run) live(ctx context.Context) (all []*taskkit.Task, err error) {
-	f := taskkit.Filter{Queue: r.workspace.queue, Statuses: liveStatuses(), Limit: childPage}
+	f := taskkit.Filter{Queue: r.workspace.queue, Statuses: liveStatuses(), Children: true, Limit: childPage}
 	for {
 		page, next, err := r.client.Tasks(ctx, f)
 		if err != nil {

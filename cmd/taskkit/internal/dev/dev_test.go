@@ -250,7 +250,7 @@ func TestInterruptedChange(t *testing.T) {
 		o.Keep = true
 		r := start(t, o)
 		interrupt(t, r, r.makeChange, func(tasks []*taskkit.Task) bool { return len(tasks) == 1 }) // nobody runs them
-		if tasks, _, err := r.client.Tasks(t.Context(), taskkit.Filter{Queue: r.workspace.queue}); err != nil || len(tasks) != 0 {
+		if tasks, _, err := r.client.Tasks(t.Context(), taskkit.Filter{Queue: r.workspace.queue, Children: true}); err != nil || len(tasks) != 0 {
 			t.Errorf("%d tasks were left (%v)", len(tasks), err)
 		}
 	})
@@ -383,7 +383,7 @@ func TestInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer left.Close()
-		tasks, _, err := taskkit.NewClient(left).Tasks(t.Context(), taskkit.Filter{Statuses: []taskkit.Status{taskkit.StatusQueued, taskkit.StatusScheduling, taskkit.StatusExecuting}})
+		tasks, _, err := taskkit.NewClient(left).Tasks(t.Context(), taskkit.Filter{Children: true, Statuses: []taskkit.Status{taskkit.StatusQueued, taskkit.StatusScheduling, taskkit.StatusExecuting}})
 		if err != nil || len(tasks) != 0 {
 			t.Errorf("%d tasks were left (%v)", len(tasks), err)
 		}
