@@ -68,7 +68,7 @@ type DeadRefusal struct {
 }
 
 // deadParameters are those that select dead letters.
-var deadParameters = []string{"kind", "code", "queue", "olderThan"}
+var deadParameters = []string{"kind", "code", "queue", "olderThan", "children"}
 
 // deadFilter makes a filter of the parameters, or of the fields of a body with the same names.
 func (p parameters) deadFilter() (f taskops.DeadFilter, err error) {
@@ -86,9 +86,10 @@ func (p parameters) deadFilter() (f taskops.DeadFilter, err error) {
 	}
 	if _, ok := p["olderThan"]; ok {
 		if f.OlderThan, err = p.duration("olderThan"); err != nil {
-			err = ErrBadParameter.because("olderThan must be a duration like 36h or 2160h")
+			return f, ErrBadParameter.because("olderThan must be a duration like 36h or 2160h")
 		}
 	}
+	f.Children, err = p.flag("children")
 	return f, err
 }
 
@@ -155,6 +156,7 @@ type deadBody struct {
 	Queue     string `json:"queue"`
 	OlderThan string `json:"olderThan"`
 	All       bool   `json:"all"`
+	Children  bool   `json:"children"`
 	Reason    string `json:"reason"`
 }
 
@@ -191,7 +193,7 @@ func (s *Server) selected(w http.ResponseWriter, r *http.Request) (f taskops.Dea
 		return f, "", ErrBadParameter.because(`select dead letters by kind, code, queue or olderThan, or take them all with "all": true`)
 	}
 	if f, err = p.deadFilter(); err == nil {
-		err = checkReason(b.Reason)
+		f.Children, err = b.Children, checkReason(b.Reason)
 	}
 	return f, b.Reason, err
 }

@@ -30,7 +30,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, who Caller) error 
 	if !s.may(r.Context(), who, OpList, nil) {
 		return ErrForbidden
 	}
-	q, err := query(r, "kind", "status", "limit", "cursor")
+	q, err := query(r, "kind", "status", "children", "parent", "limit", "cursor")
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, who Caller) error 
 	}
 	page := Page{Jobs: []*Job{}}
 	for i, j := range s.listed(r.Context(), who, tasks) {
-		if (q["status"] == "" || q["status"] == string(j.Status)) && s.may(r.Context(), who, OpWatch, tasks[i]) {
+		if shows(q["status"], j.Status) && s.may(r.Context(), who, OpWatch, tasks[i]) {
 			page.Jobs = append(page.Jobs, j)
 		}
 	}
@@ -77,9 +77,19 @@ func (p parameters) filter() (taskkit.Filter, error) {
 		if !slices.Contains(Statuses(), Status(text)) {
 			return f, ErrBadParameter.because("status must be one of %v", Statuses())
 		}
-		f.Statuses = stored(Status(text))
+		f.Statuses, f.Running = stored(Status(text)), text == string(Running)
 	}
-	return f, nil
+	if f.Children, err = p.flag("children"); err != nil {
+		return f, err
+	}
+	f.Parent, err = p.id("parent")
+	return f, err
+}
+
+// shows reports whether a list by a status has a job with the status got. A job that the filter has found running may
+// be QUEUING by the time when its children are counted.
+func shows(listed string, got Status) bool {
+	return listed == "" || listed == string(got) || listed == string(Running) && got == Queuing
 }
 
 // jobCursor reads the parameter cursor of a list of jobs; the zero ID: the first page.
@@ -124,20 +134,18 @@ func (s *Server) nextPage(w http.ResponseWriter, r *http.Request, cursor string)
 	w.Header().Set("Link", "<"+s.external((&url.URL{Path: r.URL.Path, RawQuery: values.Encode()}).String())+`>; rel="next"`)
 }
 
-// stored returns the statuses of tasks that a job of a status may have.
+// stored returns the statuses of tasks that a job of a status may have. For RUNNING the filter has another condition.
 func stored(s Status) []taskkit.Status {
 	switch s {
 	case Queuing:
 		return []taskkit.Status{taskkit.StatusQueued}
-	case Running:
-		return []taskkit.Status{taskkit.StatusScheduling, taskkit.StatusExecuting}
 	case Stopping:
 		return []taskkit.Status{taskkit.StatusQueued, taskkit.StatusScheduling, taskkit.StatusExecuting}
 	case Succeeded:
 		return []taskkit.Status{taskkit.StatusCompleted}
 	case Failed:
 		return []taskkit.Status{taskkit.StatusFailure, taskkit.StatusError}
-	case Deleted:
+	case Running, Deleted:
 	}
 	return nil // any
 }

@@ -199,10 +199,12 @@ var (
 	cursorSchema   = object{"type": "string", "pattern": `^([0-7][0-9a-f]{47}[0-7][0-9a-f]{15}[0-7][0-9a-f]{15})?$`}
 	kindSchema     = object{"type": "string", "pattern": `^([a-z][a-z0-9_]{0,62})?$`}
 	// Bare or as RFC 9651 writes a text, in quotes.
-	keySchema = object{"type": "string", "minLength": 1, "maxLength": maxKey, "pattern": `^("[ -~]+"|[!#-~]([ -~]*[!-~])?)$`}
-	prefer    = parameter("header", "Prefer", "wait=N waits N seconds at most", textSchema)
-	ifMatch   = parameter("header", "If-Match", "the ETag that you have: nothing is done if there is another one", textSchema)
-	ifNew     = parameter("header", "If-None-Match", "*: nothing is done if there is one", textSchema)
+	keySchema         = object{"type": "string", "minLength": 1, "maxLength": maxKey, "pattern": `^("[ -~]+"|[!#-~]([ -~]*[!-~])?)$`}
+	childrenParameter = parameter("query", "children", "true: children of jobs too", flagSchema)
+	parentParameter   = parameter("query", "parent", "only children of this job", uuidSchema)
+	prefer            = parameter("header", "Prefer", "wait=N waits N seconds at most", textSchema)
+	ifMatch           = parameter("header", "If-Match", "the ETag that you have: nothing is done if there is another one", textSchema)
+	ifNew             = parameter("header", "If-None-Match", "*: nothing is done if there is one", textSchema)
 )
 
 // reasonBody is the body of requests that take a reason.
@@ -227,6 +229,7 @@ func (s *Server) jobPaths() object {
 		p: object{"get": operation("list", "List your jobs, newest first", []any{
 			parameter("query", "kind", "only of this kind", kindSchema),
 			parameter("query", "status", "only with this status", ref("Status")),
+			childrenParameter, parentParameter,
 			parameter("query", "limit", "the greatest number of jobs", object{"type": "integer", "minimum": 1, "maximum": maxPage, "default": defaultPage}),
 			parameter("query", "cursor", "next of the page before", idSchema),
 		}, responses(object{"200": object{"description": "A page of jobs.", "content": content(mediaJSON, ref("Page"))}}, ErrBadParameter))},

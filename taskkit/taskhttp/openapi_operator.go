@@ -84,6 +84,7 @@ func (s *Server) describeOperators(schemas, paths object) {
 		parameter("query", "code", "only with this code of the error", codeSchema),
 		parameter("query", "queue", "only in this queue", nameSchema),
 		parameter("query", "olderThan", "only those that ended longer ago", ageSchema),
+		childrenParameter,
 	}
 	paths[p+"/dead"] = object{"get": operation("dead", "Group the dead letters by kind and code", selecting, responses(
 		object{"200": jsonResponse("The groups.", "DeadGroups")}, ErrBadParameter))}
@@ -100,7 +101,7 @@ func (s *Server) describeOperators(schemas, paths object) {
 		limit, parameter("query", "cursor", "next of the page before", idSchema),
 		parameter("query", "kind", "only of this kind", kindSchema), parameter("query", "status", "only with this status", ref("Status")),
 		parameter("query", "queue", "only in this queue", nameSchema), parameter("query", "owner", "only of this person", uuidSchema),
-		parameter("query", "parent", "only children of this job", uuidSchema),
+		childrenParameter, parentParameter,
 	}, responses(object{"200": pageResponse("A page of jobs.", "OperatorPage")}, ErrBadParameter))}
 	paths[p+"/jobs/{id}"] = object{
 		"parameters": []any{object{"in": "path", "name": "id", "required": true, "schema": idSchema, "description": "the id of a job"}},
@@ -209,10 +210,11 @@ func operatorSchemas() object {
 		"DeadPage": nothingElse(object{"jobs": list("DeadJob"), "next": idSchema}, "jobs"),
 		"DeadSelection": object{
 			"type": "object", "additionalProperties": false, "description": "The dead letters that have all that is given; all alone means each of them.",
-			"not": onlyNamed("reason"),
+			"not": onlyNamed("reason", "children"),
 			"properties": object{
 				"all": object{"type": "boolean", "enum": []bool{true}}, "kind": kindNameSchema, "code": codeSchema, "queue": nameSchema, "olderThan": ageSchema,
-				"reason": reasonSchema,
+				"children": object{"type": "boolean", "description": "children too"},
+				"reason":   reasonSchema,
 			},
 		},
 		"DeadRefusal": nothingElse(object{"id": idSchema, "problem": ref("Problem")}, "id", "problem"),

@@ -70,7 +70,7 @@ type JobEvent struct {
 
 // listAllJobs sends a page of the jobs of everybody.
 func (s *Server) listAllJobs(w http.ResponseWriter, r *http.Request, _ Caller) error {
-	q, err := query(r, "kind", "status", "queue", "owner", "parent", "limit", "cursor")
+	q, err := query(r, "kind", "status", "queue", "owner", "children", "parent", "limit", "cursor")
 	if err != nil {
 		return err
 	}
@@ -84,9 +84,6 @@ func (s *Server) listAllJobs(w http.ResponseWriter, r *http.Request, _ Caller) e
 	if f.Owner, err = q.id("owner"); err != nil {
 		return err
 	}
-	if f.Parent, err = q.id("parent"); err != nil {
-		return err
-	}
 	tasks, next, err := s.client.Tasks(r.Context(), f)
 	if err != nil {
 		return err
@@ -97,7 +94,7 @@ func (s *Server) listAllJobs(w http.ResponseWriter, r *http.Request, _ Caller) e
 	}
 	page := OperatorPage{Jobs: []OperatorJob{}}
 	for i, t := range tasks {
-		if j := operatorJob(t, explained[i]); q["status"] == "" || q["status"] == string(j.Status) {
+		if j := operatorJob(t, explained[i]); shows(q["status"], j.Status) {
 			page.Jobs = append(page.Jobs, j)
 		}
 	}

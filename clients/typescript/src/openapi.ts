@@ -853,6 +853,8 @@ export interface components {
         DeadSelection: {
             /** @enum {boolean} */
             all?: true;
+            /** @description children too */
+            children?: boolean;
             code?: string;
             kind?: string;
             olderThan?: string;
@@ -1269,6 +1271,10 @@ export interface operations {
                 kind?: string;
                 /** @description only with this status */
                 status?: components["schemas"]["Status"];
+                /** @description true: children of jobs too */
+                children?: boolean;
+                /** @description only children of this job */
+                parent?: string;
                 /** @description the greatest number of jobs */
                 limit?: number;
                 /** @description next of the page before */
@@ -2270,6 +2276,8 @@ export interface operations {
                 queue?: string;
                 /** @description only those that ended longer ago */
                 olderThan?: string;
+                /** @description true: children of jobs too */
+                children?: boolean;
             };
             header?: never;
             path?: never;
@@ -2459,6 +2467,8 @@ export interface operations {
                 queue?: string;
                 /** @description only those that ended longer ago */
                 olderThan?: string;
+                /** @description true: children of jobs too */
+                children?: boolean;
             };
             header?: never;
             path?: never;
@@ -2650,6 +2660,8 @@ export interface operations {
                 queue?: string;
                 /** @description only of this person */
                 owner?: string;
+                /** @description true: children of jobs too */
+                children?: boolean;
                 /** @description only children of this job */
                 parent?: string;
             };
