@@ -224,30 +224,38 @@ var childDetails = map[taskkit.ChildReason]string{
 	taskkit.PartOfParent:   "the job is part of another one, which would be incomplete without it: stop the other",
 }
 
-// delete removes a job. To delete what does not exist is allowed.
+// delete removes a job and answers with it as it was. To delete what does not exist is allowed, and so is a repetition.
 func (s *Server) delete(w http.ResponseWriter, r *http.Request, who Caller) error {
 	if _, err := query(r); err != nil {
 		return err
 	}
 	began := time.Now()
+	none := func() error {
+		conceal(r, began)
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
 	t, err := s.task(r, who, OpDelete)
-	if err == nil {
-		if err := meets(r, snapshot(t, 0).Revision); err != nil {
-			return err
-		}
-	}
-	if err == nil && t.Control != taskkit.ControlDelete {
-		_, err = s.client.Delete(r.Context(), t.ID, taskkit.WithActor(who.Owner))
-	}
-	if err != nil && !errors.Is(err, ErrNoSuchJob) && !errors.Is(err, taskkit.ErrNotFound) {
-		if t != nil {
-			err = s.unchanged(r, who, t, OpDelete, err)
-		}
-		return err
+	if errors.Is(err, ErrNoSuchJob) {
+		return none()
 	}
 	if err != nil {
-		conceal(r, began)
+		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
+	j := s.job(r.Context(), who, t, 0)
+	if err := meets(r, j.Revision); err != nil {
+		return err
+	}
+	if t.Control != taskkit.ControlDelete {
+		deleted, err := s.client.Delete(r.Context(), t.ID, taskkit.WithActor(who.Owner))
+		if errors.Is(err, taskkit.ErrNotFound) {
+			return none()
+		}
+		if err != nil {
+			return s.unchanged(r, who, t, OpDelete, err)
+		}
+		j = s.changedJob(r.Context(), who, t, deleted)
+	}
+	s.answer(w, http.StatusOK, j)
 	return nil
 }

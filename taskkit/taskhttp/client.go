@@ -117,10 +117,18 @@ func (c *Client) Preview(ctx context.Context, id taskkit.ID) (*Preview, error) {
 	return &p, c.read(ctx, call{method: http.MethodGet, path: c.path(id, "/preview"), again: true}, &p)
 }
 
-// Delete removes a job and its result, irrevocably. A job that does not exist is no error.
-func (c *Client) Delete(ctx context.Context, id taskkit.ID) error {
-	_, err := c.do(ctx, call{method: http.MethodDelete, path: c.path(id, ""), again: true})
-	return err
+// Delete removes a job and its result, irrevocably, and returns the job, which is [Deleted]. A job that does
+// not exist is no error: nil is returned.
+func (c *Client) Delete(ctx context.Context, id taskkit.ID) (*Job, error) {
+	a, err := c.do(ctx, call{method: http.MethodDelete, path: c.path(id, ""), again: true})
+	if err != nil || a.status == http.StatusNoContent {
+		return nil, err
+	}
+	var j Job
+	if err := json.Unmarshal(a.body, &j); err != nil {
+		return nil, fmt.Errorf("taskhttp: DELETE of job %s: the answer cannot be decoded: %w", id, err)
+	}
+	return &j, nil
 }
 
 // Page reads a page of the caller's jobs. The query has parameters of the list, such as

@@ -98,8 +98,8 @@ func TestClientCalls(t *testing.T) {
 			t.Errorf("page: %+v, %v", page, err)
 		}
 		for range 2 {
-			if err := c.Delete(ctx, id); err != nil {
-				t.Errorf("delete: %v", err)
+			if j, err := c.Delete(ctx, id); err != nil || j.ID != id || j.Status != taskhttp.Deleted {
+				t.Errorf("delete: %+v, %v", j, err)
 			}
 		}
 		if j, err := c.Job(ctx, id); err != nil || j.Status != taskhttp.Deleted {
@@ -107,6 +107,9 @@ func TestClientCalls(t *testing.T) {
 		}
 		if _, err := c.Job(ctx, uuid.New()); !errors.Is(err, taskhttp.ErrNoSuchJob) {
 			t.Errorf("unknown: %v", err)
+		}
+		if j, err := c.Delete(ctx, uuid.New()); err != nil || j != nil {
+			t.Errorf("delete unknown: %+v, %v", j, err)
 		}
 	})
 }

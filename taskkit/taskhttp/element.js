@@ -97,7 +97,11 @@ async function requestJob(address, job, name, options = {}) {
   if (link === void 0 || url === void 0) {
     throw new Error(`job ${job.id} has no link ${name} to its own server`);
   }
-  return await (await call(url, { method: link.method }, options, false)).json();
+  const answer = await call(url, { method: link.method }, options, false);
+  if (answer.status === 204) {
+    return { ...job, status: "DELETED", done: true, fetchable: false, progress: null, links: {} };
+  }
+  return await answer.json();
 }
 async function fetchResult(address, options = {}) {
   const url = new URL(address);

@@ -57,13 +57,13 @@ func ExampleClient_Change() {
 	show(client.Pause(ctx, id, "the list is being checked"))
 	show(client.Change(ctx, id, taskhttp.Settings{Priority: taskkit.PriorityLow, Reason: "there is time"}))
 	show(client.Resume(ctx, id, ""))
-	fmt.Println(client.Delete(ctx, id))
+	show(client.Delete(ctx, id))
 	// Output:
 	// QUEUING paused false
 	// QUEUING paused true
 	// QUEUING paused true
 	// QUEUING paused false
-	// <nil>
+	// DELETED paused false
 }
 
 // The jobs of a person are read page by page, the newest first.

@@ -242,8 +242,10 @@ func (s *Server) jobPaths() object {
 				prefer, parameter("header", "If-None-Match", "the ETag that you have", textSchema),
 			}, responses(object{"200": jobResponse("The job."), "304": object{"description": "It has not changed."}},
 				ErrBadParameter, ErrNoSuchJob, ErrTooManyWaits)),
-			"patch":  settingsOperation(operation),
-			"delete": operation("delete", "Delete a job and its result, irrevocably", []any{ifMatch}, responses(object{"204": object{"description": "There is no such job now, or soon."}}, ErrBadParameter, ErrNotPossible, ErrPrecondition)),
+			"patch": settingsOperation(operation),
+			"delete": operation("delete", "Delete a job and its result, irrevocably", []any{ifMatch}, responses(
+				object{"200": jobResponse("The job, which is gone now or after its current batch."), "204": object{"description": "There is no such job."}},
+				ErrBadParameter, ErrNotPossible, ErrPrecondition)),
 		},
 		p + "/{id}/events": object{
 			"parameters": []any{id},

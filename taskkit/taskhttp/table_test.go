@@ -33,11 +33,11 @@ var table = []row{
 			r := e.as(e.person).do(t, "POST", startPath+"/waiting", `{"mode":"done"}`)
 			return r.job(t).ID
 		},
-		false, 409, taskhttp.ErrNotDone, 409, taskhttp.ErrNotPossible, 204, unknown,
+		false, 409, taskhttp.ErrNotDone, 409, taskhttp.ErrNotPossible, 200, unknown,
 	},
 	{
 		taskhttp.Running, func(t *testing.T, e *env) taskkit.ID { return e.held(t, hold).ID },
-		true, 409, taskhttp.ErrNotDone, 202, nil, 204, taskhttp.Deleted,
+		true, 409, taskhttp.ErrNotDone, 202, nil, 200, taskhttp.Deleted,
 	},
 	{
 		taskhttp.Stopping, func(t *testing.T, e *env) taskkit.ID {
@@ -45,19 +45,19 @@ var table = []row{
 			e.do(t, "POST", j.Links["self"].Href+"/stop", "")
 			return j.ID
 		},
-		true, 409, taskhttp.ErrNotDone, 200, nil, 204, taskhttp.Deleted,
+		true, 409, taskhttp.ErrNotDone, 200, nil, 200, taskhttp.Deleted,
 	},
 	{
 		taskhttp.Succeeded, func(t *testing.T, e *env) taskkit.ID {
 			return e.reach(t, e.start(t, done).ID, taskhttp.Succeeded).ID
 		},
-		true, 200, nil, 200, nil, 204, unknown,
+		true, 200, nil, 200, nil, 200, unknown,
 	},
 	{
 		taskhttp.Failed, func(t *testing.T, e *env) taskkit.ID {
 			return e.reach(t, e.start(t, fail).ID, taskhttp.Failed).ID
 		},
-		true, 424, taskhttp.ErrJobFailed, 200, nil, 204, unknown,
+		true, 424, taskhttp.ErrJobFailed, 200, nil, 200, unknown,
 	},
 	{
 		taskhttp.Deleted, func(t *testing.T, e *env) taskkit.ID {
@@ -65,7 +65,7 @@ var table = []row{
 			e.do(t, "DELETE", j.Links["self"].Href, "")
 			return j.ID
 		},
-		false, 410, taskhttp.ErrDeleted, 409, taskhttp.ErrNotPossible, 204, taskhttp.Deleted,
+		false, 410, taskhttp.ErrDeleted, 409, taskhttp.ErrNotPossible, 200, taskhttp.Deleted,
 	},
 	{
 		unknown, func(*testing.T, *env) taskkit.ID { return uuid.New() },
@@ -132,9 +132,13 @@ func checkWatch(t *testing.T, e *env, row row) {
 func checkDelete(t *testing.T, e *env, row row) {
 	t.Helper()
 	id := row.make(t, e)
+	want := row.delete
 	for range 2 { // a second one is ignored
-		if r := e.do(t, "DELETE", path(id), ""); r.status != row.delete || r.body != "" {
-			t.Errorf("delete: %d %s, want %d", r.status, r.body, row.delete)
+		if r := e.do(t, "DELETE", path(id), ""); r.status != want || (r.body == "") != (want == http.StatusNoContent) {
+			t.Errorf("delete: %d %s, want %d", r.status, r.body, want)
+		}
+		if row.after == unknown {
+			want = http.StatusNoContent
 		}
 	}
 	r := e.do(t, "GET", path(id), "")
@@ -143,6 +147,43 @@ func checkDelete(t *testing.T, e *env, row row) {
 	} else if j := r.job(t); j.Status != row.after {
 		t.Errorf("after delete: %s, want %s", r.body, row.after)
 	}
+}
+
+// All operations but fetch answer with the job: a start QUEUING, a stop STOPPING, a delete DELETED. What a delete does
+// not find, or belongs to another person, is no error and has no job.
+func TestPTV15OperationsAnswerWithTheJob(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		e := newEnv(t, db)
+		taskhttp.Start(e.jobs, "POST "+startPath+"/waiting", workKind, inQueue("unserved"))
+		e.runWorker(t)
+		answered := func(r reply, status int, id taskkit.ID, want taskhttp.Status) {
+			t.Helper()
+			if r.status != status {
+				t.Fatalf("%d %s, want %d", r.status, r.body, status)
+			}
+			if j := r.job(t); j.Status != want || id != uuid.Nil && j.ID != id {
+				t.Errorf("%s, want %s of job %s", r.body, want, id)
+			}
+		}
+		answered(e.do(t, "POST", startPath+"/waiting", `{"mode":"done"}`), 202, uuid.Nil, taskhttp.Queuing)
+		id := e.held(t, hold).ID
+		answered(e.do(t, "GET", path(id), ""), 200, id, taskhttp.Running)
+		answered(e.do(t, "POST", path(id)+"/stop", ""), 202, id, taskhttp.Stopping)
+		if r := e.as(uuid.New()).do(t, "DELETE", path(id), ""); r.status != 204 || r.body != "" {
+			t.Errorf("delete by another person: %d %s", r.status, r.body)
+		}
+		for range 2 {
+			answered(e.do(t, "DELETE", path(id), ""), 200, id, taskhttp.Deleted)
+		}
+		id = e.reach(t, e.start(t, done).ID, taskhttp.Succeeded).ID
+		r := e.do(t, "DELETE", path(id), "")
+		answered(r, 200, id, taskhttp.Deleted)
+		if j := r.job(t); !j.Done || j.Fetchable || j.Progress != nil || len(j.Links) != 1 {
+			t.Errorf("a deleted job: %s", r.body)
+		}
+		check(t, "delete again", e.do(t, "DELETE", path(id), ""), 204, nil)
+	})
 }
 
 // A stopped job has a preliminary result (PTV-31).

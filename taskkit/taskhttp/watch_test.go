@@ -138,7 +138,7 @@ func TestWatchOfJobThatVanishes(t *testing.T) {
 		answers := make(chan reply, 1)
 		go func() { answers <- e.do(t, "GET", path(j.ID)+"?maximumPollingPeriod=60s", "") }()
 		e.waiting(t, 1)
-		check(t, "delete", e.do(t, "DELETE", path(j.ID), ""), 204, nil)
+		check(t, "delete", e.do(t, "DELETE", path(j.ID), ""), 200, nil)
 		check(t, "watch", <-answers, 404, taskhttp.ErrNoSuchJob)
 	})
 }

@@ -41,14 +41,21 @@ export function linkAddress(address: string | URL, job: Job, name: string): URL 
   return /^https?:$/.test(url.protocol) && url.origin === new URL(address).origin ? url : undefined;
 }
 
-/** Makes a request that is among the links of a job, such as stop. It is made once: a repetition may be refused. */
+/**
+ * Makes a request that is among the links of a job, such as stop, and returns the job. It is made once: a repetition
+ * may be refused. A delete of a job that is gone already returns it as DELETED.
+ */
 export async function requestJob(address: string | URL, job: Job, name: string, options: CallOptions = {}): Promise<Job> {
   const link = job.links[name];
   const url = linkAddress(address, job, name);
   if (link === undefined || url === undefined) {
     throw new Error(`job ${job.id} has no link ${name} to its own server`);
   }
-  return (await (await call(url, { method: link.method }, options, false)).json()) as Job;
+  const answer = await call(url, { method: link.method }, options, false);
+  if (answer.status === 204) {
+    return { ...job, status: "DELETED", done: true, fetchable: false, progress: null, links: {} };
+  }
+  return (await answer.json()) as Job;
 }
 
 /**

@@ -1,7 +1,7 @@
 // The loop of the protocol against a server, for the test of package taskhttp:
 // node dist/loop.js ADDRESS PERSON FILE
 import assert from "node:assert/strict";
-import { awaitJob, fileName, ProblemError, type Job } from "./awaitJob.js";
+import { awaitJob, fileName, ProblemError, requestJob, type Job } from "./awaitJob.js";
 import type { components } from "./openapi.js";
 
 const [address, person, file] = process.argv.slice(2);
@@ -14,6 +14,11 @@ const spec: components["schemas"]["work_Spec"] = { mode: "done", items: ["a"] };
 const result = await awaitJob<components["schemas"]["work_Result"]>(start, spec, { headers, onChange: (job) => seen.push(job) });
 assert.deepEqual(result, { items: 4 });
 assert.equal(seen.at(-1)?.status, "SUCCEEDED");
+
+const last = seen.at(-1)!;
+for (let i = 0; i < 2; i++) { // the second finds no job
+  assert.equal((await requestJob(start, last, "delete", { headers })).status, "DELETED");
+}
 
 const empty = await awaitJob(new URL("/people/pieces", address), { pieces: ["a"] }, { headers });
 assert.equal(typeof empty === "object" || empty === undefined, true);

@@ -4409,7 +4409,20 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description There is no such job now, or soon. */
+            /** @description The job, which is gone now or after its current batch. */
+            200: {
+                headers: {
+                    /** @description the revision */
+                    ETag?: string;
+                    /** @description seconds until it is worth asking again, of a job that is not done */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description There is no such job. */
             204: {
                 headers: {
                     [name: string]: unknown;

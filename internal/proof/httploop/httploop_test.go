@@ -220,7 +220,7 @@ func (e *env) loops(ctx context.Context, await bool) {
 			e.violation("the loop %s returns %+v, %v; want %+v", token, result, err, want)
 			return
 		}
-		if err := e.client.Delete(ctx, id); err != nil {
+		if _, err := e.client.Delete(ctx, id); err != nil {
 			e.violation("delete %s: %v", id, err)
 		}
 		if _, err := e.client.Job(ctx, id); !isGone(err) {

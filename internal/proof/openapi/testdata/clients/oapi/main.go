@@ -79,7 +79,7 @@ func run(ctx context.Context, url, token string) error {
 		return fmt.Errorf("change: %s, %v", changed.Body, err)
 	}
 	deleted, err := c.DeleteWithResponse(ctx, j.Id, nil)
-	if err != nil || deleted.StatusCode() != http.StatusNoContent {
+	if err != nil || deleted.JSON200 == nil || deleted.JSON200.Status != client.DELETED {
 		return fmt.Errorf("delete: %s, %v", deleted.Body, err)
 	}
 	code := "none"

@@ -84,7 +84,7 @@ func run(ctx context.Context, url, token string) error {
 		return fmt.Errorf("change: %+v, %v", changed, err)
 	}
 	deleted, err := c.Delete(ctx, client.DeleteParams{ID: j.ID})
-	if _, ok := deleted.(*client.DeleteNoContent); err != nil || !ok {
+	if j, ok := deleted.(*client.WatchOKHeaders); err != nil || !ok || j.Response.Status != client.StatusDELETED {
 		return fmt.Errorf("delete: %+v, %v", deleted, err)
 	}
 	dropped, err := c.DropDead(ctx, &client.DeadSelection{Code: client.NewOptString("none")})
