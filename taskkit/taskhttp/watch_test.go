@@ -143,6 +143,27 @@ func TestWatchOfJobThatVanishes(t *testing.T) {
 	})
 }
 
+// A watch without maximumPollingPeriod, or with 0, is answered at once: it needs no place among those that wait.
+func TestPTV28PollZero(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		e := newEnv(t, db, func(c *taskhttp.Config) { c.MaxWatchers = 1 })
+		j := e.start(t, done)
+		self := path(j.ID)
+		waits := make(chan reply, 1)
+		go func() { waits <- e.do(t, "GET", self+"?maximumPollingPeriod=60s", "") }()
+		e.waiting(t, 1)
+		for _, q := range []string{"", "?maximumPollingPeriod=0s", "?since=" + j.Revision, "?progressPeriod=1s&since=" + j.Revision} {
+			if r := e.do(t, "GET", self+q, ""); r.status != http.StatusOK || r.job(t).Revision != j.Revision {
+				t.Errorf("watch%s: %d %s", q, r.status, r.body)
+			}
+		}
+		check(t, "one that waits", e.do(t, "GET", self+"?maximumPollingPeriod=1ms", ""), 429, taskhttp.ErrTooManyWaits)
+		check(t, "delete", e.do(t, "DELETE", self, ""), 200, nil)
+		<-waits
+	})
+}
+
 // Many watchers of many jobs share one query.
 func TestWatchersAreBoundedAndReleased(t *testing.T) {
 	t.Parallel()
