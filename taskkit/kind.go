@@ -101,6 +101,9 @@ func NewKind[Spec, State, Result any](d taskkind.Definition[Spec, State, Result]
 			panic(fmt.Sprintf("taskkit: kind %s: its delay of %v before deferred items are tried again is not positive", d.Name, delay))
 		}
 	}
+	if d.LatestStart < 0 || d.TimeLimit < 0 {
+		panic(fmt.Sprintf("taskkit: kind %s: its LatestStart of %v or its TimeLimit of %v is negative: leave it out for none", d.Name, d.LatestStart, d.TimeLimit))
+	}
 	for _, table := range d.Touches {
 		if !lifecycle.ValidTable(table) {
 			panic(fmt.Sprintf("taskkit: kind %s: %q is not a table that it touches: use %s", d.Name, table, lifecycle.TableRule))

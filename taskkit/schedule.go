@@ -56,6 +56,7 @@ func (k *Kind[Spec, State, Result]) scheduled(s *store.Schedule) (task store.New
 		return store.NewTask{}, err
 	}
 	sub.UniqueKey, sub.Options.Limits, sub.Options.Times = o.UniqueKey, o.Limits, o.Times
+	k.defaultTimes(sub)
 	if err := k.checkOptions(sub, []Spec{spec}); err != nil {
 		return store.NewTask{}, err
 	}

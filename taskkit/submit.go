@@ -146,6 +146,10 @@ func (k *Kind[Spec, State, Result]) submission(tx Execer, opts []SubmitOption) (
 		s.schema = batch.Schema()
 	}
 	s.schema = cmp.Or(s.schema, DefaultSchema)
+	if s.Reference != "" && k.def.LatestStart+k.def.TimeLimit > 0 {
+		s.fail("WithCoalescing", fmt.Sprintf("used for kind %s, whose directive has lateststart= or timelimit=: a waiting task with these cannot be replaced", k.def.Name))
+	}
+	k.defaultTimes(s)
 	return s, s.check()
 }
 

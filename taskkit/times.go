@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
 )
 
 // WithWindow lets the task execute only at certain times of the day, in a time zone, such as
@@ -25,7 +26,8 @@ func WithWindow(window string) SubmitOption {
 }
 
 // WithLatestStart fails the task with the code started_too_late if it has not committed a batch by this time, by
-// the database's clock. It is an *[OptionError] for the zero time and with [WithCoalescing].
+// the database's clock. The word lateststart= of the directive gives the tasks of a kind a latest start. It is an
+// *[OptionError] for the zero time and with [WithCoalescing].
 func WithLatestStart(t time.Time) SubmitOption {
 	return submitOption(func(s *submission) { s.Options.LatestStart = s.instant("WithLatestStart", t) })
 }
@@ -40,7 +42,9 @@ func WithDeadline(t time.Time) SubmitOption {
 }
 
 // WithTimeLimit fails the task with the code time_limit_exceeded if it has not ended so long after its first
-// start, as [WithDeadline] does. The time in which it waits counts. For its buckets the end of this time is a deadline. It is an *[OptionError] unless it is positive, and with [WithCoalescing].
+// start, as [WithDeadline] does. The time in which it waits counts. For its buckets the end of this time is a deadline.
+// The word timelimit= of the directive gives the tasks of a kind a limit. It is an *[OptionError] unless it is positive,
+// and with [WithCoalescing].
 func WithTimeLimit(d time.Duration) SubmitOption {
 	return submitOption(func(s *submission) {
 		if d <= 0 {
@@ -88,6 +92,16 @@ func (s *submission) instant(option string, t time.Time) time.Time {
 		s.fail(option, fmt.Sprintf("%s is not a time between the years 1 and 9999", t.UTC().Format(time.RFC3339)))
 	}
 	return t.UTC()
+}
+
+// defaultTimes gives a task the times of its kind that no option has set.
+func (k *Kind[Spec, State, Result]) defaultTimes(s *submission) {
+	s.Options.OfKind = store.TimesOfKind{LatestStart: k.def.LatestStart, TimeLimit: k.def.TimeLimit}
+	at := time.Now().Add(s.Delay)
+	if s.NotBefore.After(at) {
+		at = s.NotBefore
+	}
+	s.Options.SetDefaults(at)
 }
 
 // timed reports whether the submission has an option of this file or a limit.

@@ -25,6 +25,8 @@
 //	queue=Q          where tasks wait
 //	targets=FIELD    the list of the spec that has the items
 //	stopafter=5%     pause a task when so many of its items have failed
+//	lateststart=30m  fail a task that has not begun so long after its submission
+//	timelimit=2h     fail a task that has not ended so long after its first start
 //	defer=30m,6h     how long to wait before each further try of deferred items
 //	poison=skip      fail an item that keeps killing its worker, and go on with the task
 //	touches=T,U      the tables that the batches write, for throttling

@@ -1,12 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"taskkit.dev/internal/lifecycle"
 )
@@ -30,27 +32,45 @@ type Options struct {
 	// OnFailure is what a bucket that fails means for the task; "": [FailureFails].
 	OnFailure OnFailure `json:"on_failure,omitempty"`
 	lifecycle.Times
+	// OfKind are the times that the kind gives its tasks, for a task that follows this one.
+	OfKind TimesOfKind `json:"of_kind,omitzero"`
 	// MaxRate is how many items a second the task processes at most; 0: as many as it can.
 	MaxRate float64 `json:"max_rate,omitempty"`
 	// Limits are those that the task must find free before it executes.
 	Limits []Limit `json:"limits,omitempty"`
 }
 
+// TimesOfKind are the times of the tasks of a kind that are submitted without their own; 0 is none.
+type TimesOfKind struct {
+	LatestStart time.Duration `json:"latest_start,omitempty"` // after the submission
+	TimeLimit   time.Duration `json:"time_limit,omitempty"`
+}
+
+// SetDefaults sets the times of the kind that the task has not of its own. It can begin at a time.
+func (o *Options) SetDefaults(at time.Time) {
+	if o.LatestStart.IsZero() && o.OfKind.LatestStart > 0 {
+		o.LatestStart = at.Add(o.OfKind.LatestStart).UTC()
+	}
+	o.TimeLimit = cmp.Or(o.TimeLimit, o.OfKind.TimeLimit)
+}
+
 // Given reports whether there is an option. There is none where o is nil.
 func (o *Options) Given() bool {
 	return o != nil && (o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
 		o.Child != nil || o.MaxParallel != 0 || o.OnFailure != "" ||
-		o.Times != (lifecycle.Times{}) || o.MaxRate != 0 || len(o.Limits) > 0)
+		o.Times != (lifecycle.Times{}) || o.OfKind != (TimesOfKind{}) || o.MaxRate != 0 || len(o.Limits) > 0)
 }
 
 // inherited are the options that a task gets from the one that it follows. Whoever makes
 // it cannot do so to avoid an approval. The other may have failed because of its times, so these are left out but
-// for the window.
+// for the window, and the times of the kind begin anew.
 func (o *Options) inherited() *Options {
-	return &Options{
+	own := &Options{
 		Conditions: lifecycle.Conditions{StopAfter: o.StopAfter, Approval: o.Approval}, MaxParallel: o.MaxParallel, OnFailure: o.OnFailure,
-		Times: lifecycle.Times{Window: o.Window}, MaxRate: o.MaxRate, Limits: o.Limits,
+		Times: lifecycle.Times{Window: o.Window}, OfKind: o.OfKind, MaxRate: o.MaxRate, Limits: o.Limits,
 	}
+	own.SetDefaults(time.Now())
+	return own
 }
 
 // OfBucket are the options of a bucket of the task. The bucket executes when the task may.

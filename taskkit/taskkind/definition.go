@@ -35,6 +35,12 @@ type Definition[Spec, State, Result any] struct {
 	// WithStopAfter is the stop policy of tasks that are submitted without one, such as "100"
 	// or "5%"; see the option StopAfter. Defaults to "", which is none.
 	StopAfter string
+	// LatestStart is how long after its submission a task may begin, or after the time of WithDelay and WithNotBefore:
+	// one that is submitted without WithLatestStart gets this time as its latest start, by the clock of the program
+	// that submits. Not negative. Defaults to 0, which is no latest start.
+	LatestStart time.Duration
+	// TimeLimit is the WithTimeLimit of tasks that are submitted without one. Not negative. Defaults to 0, which is none.
+	TimeLimit time.Duration
 	// DeferDelays is how long a task waits before each time that it tries its deferred
 	// items again, see Batch.Defer. An item is tried once more than there are
 	// delays, then it fails. All are positive. Defaults to 30 minutes and 6 hours.

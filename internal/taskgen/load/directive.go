@@ -30,6 +30,8 @@ type directive struct {
 	ledger      bool
 	ledgerPos   token.Pos
 	stopAfter   string
+	latestStart time.Duration // whole seconds; 0 is not given, and so is timeLimit
+	timeLimit   time.Duration
 	queue       string
 	targets     string // the path of a list of the spec by JSON names: targets.people
 	targetsPos  token.Pos
@@ -49,7 +51,7 @@ type allowed struct {
 // maxItems bounds batch=N and max=N. A larger number is a typing error.
 const maxItems = 1_000_000
 
-// maxDelay bounds a delay of defer=. A longer one is a typing error.
+// maxDelay bounds the durations of a directive. A longer one is a typing error.
 const maxDelay = 365 * 24 * time.Hour
 
 // problem is a diagnostic whose position is still in a token.FileSet.
@@ -155,6 +157,14 @@ func (d *directive) parse(words []option) (problems []problem) {
 		}
 		return value
 	}
+	duration := func(o option, key, value, remedy string) time.Duration {
+		d, err := time.ParseDuration(value)
+		if err != nil || d < time.Second || d%time.Second != 0 || d > maxDelay {
+			refuse(o.pos, remedy, "%s=%s is not a duration of whole seconds, at least one second and at most 8760h", key, value)
+			return 0
+		}
+		return d
+	}
 	given := map[string]bool{}
 	for _, o := range words {
 		key, value, _ := strings.Cut(o.word, "=")
@@ -187,6 +197,10 @@ func (d *directive) parse(words []option) (problems []problem) {
 			if _, err := lifecycle.ParseStopPolicy(value); err != nil {
 				refuse(o.pos, "write stopafter= and "+lifecycle.StopPolicyRule, "stopafter=%s is not a valid limit of failed items", value)
 			}
+		case "lateststart":
+			d.latestStart = duration(o, key, value, "write how long after its submission a task may begin at the latest, as in lateststart=30m")
+		case "timelimit":
+			d.timeLimit = duration(o, key, value, "write how long after its first start a task must have ended, as in timelimit=2h")
 		case "defer":
 			d.deferDelays = nil
 			for word := range strings.SplitSeq(value, ",") {

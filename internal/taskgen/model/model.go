@@ -22,8 +22,10 @@ type Executor struct {
 	Children   bool            // the directive has the word
 	StopAfter  string          // "" is no stop policy
 	Defer      []time.Duration // nil is the default of taskkit
-	Touches    []string        // the tables that its batches write
-	Revision   int
+	// LatestStart and TimeLimit are whole seconds; 0 is none.
+	LatestStart, TimeLimit time.Duration
+	Touches                []string // the tables that its batches write
+	Revision               int
 	// Reserved are former names whose tasks are not run any more, and that
 	// nothing else may use.
 	Reserved []string
