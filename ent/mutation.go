@@ -1535,6 +1535,8 @@ type QueuedTaskMutation struct {
 	follows_id               *uuid.UUID
 	traceparent              *string
 	targets_field            *string
+	keep_ms                  *int64
+	addkeep_ms               *int64
 	clearedFields            map[string]struct{}
 	items                    map[uuid.UUID]struct{}
 	removeditems             map[uuid.UUID]struct{}
@@ -3976,6 +3978,76 @@ func (m *QueuedTaskMutation) ResetTargetsField() {
 	delete(m.clearedFields, queuedtask.FieldTargetsField)
 }
 
+// SetKeepMs sets the "keep_ms" field.
+func (m *QueuedTaskMutation) SetKeepMs(i int64) {
+	m.keep_ms = &i
+	m.addkeep_ms = nil
+}
+
+// KeepMs returns the value of the "keep_ms" field in the mutation.
+func (m *QueuedTaskMutation) KeepMs() (r int64, exists bool) {
+	v := m.keep_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldKeepMs returns the old "keep_ms" field's value of the QueuedTask entity.
+// If the QueuedTask object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *QueuedTaskMutation) OldKeepMs(ctx context.Context) (v *int64, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldKeepMs is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldKeepMs requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldKeepMs: %w", err)
+	}
+	return oldValue.KeepMs, nil
+}
+
+// AddKeepMs adds i to the "keep_ms" field.
+func (m *QueuedTaskMutation) AddKeepMs(i int64) {
+	if m.addkeep_ms != nil {
+		*m.addkeep_ms += i
+	} else {
+		m.addkeep_ms = &i
+	}
+}
+
+// AddedKeepMs returns the value that was added to the "keep_ms" field in this mutation.
+func (m *QueuedTaskMutation) AddedKeepMs() (r int64, exists bool) {
+	v := m.addkeep_ms
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// ClearKeepMs clears the value of the "keep_ms" field.
+func (m *QueuedTaskMutation) ClearKeepMs() {
+	m.keep_ms = nil
+	m.addkeep_ms = nil
+	m.clearedFields[queuedtask.FieldKeepMs] = struct{}{}
+}
+
+// KeepMsCleared returns if the "keep_ms" field was cleared in this mutation.
+func (m *QueuedTaskMutation) KeepMsCleared() bool {
+	_, ok := m.clearedFields[queuedtask.FieldKeepMs]
+	return ok
+}
+
+// ResetKeepMs resets all changes to the "keep_ms" field.
+func (m *QueuedTaskMutation) ResetKeepMs() {
+	m.keep_ms = nil
+	m.addkeep_ms = nil
+	delete(m.clearedFields, queuedtask.FieldKeepMs)
+}
+
 // AddItemIDs adds the "items" edge to the TaskItem entity by ids.
 func (m *QueuedTaskMutation) AddItemIDs(ids ...uuid.UUID) {
 	if m.items == nil {
@@ -4436,7 +4508,7 @@ func (m *QueuedTaskMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *QueuedTaskMutation) Fields() []string {
-	fields := make([]string, 0, 48)
+	fields := make([]string, 0, 49)
 	if m.owner_id != nil {
 		fields = append(fields, queuedtask.FieldOwnerID)
 	}
@@ -4581,6 +4653,9 @@ func (m *QueuedTaskMutation) Fields() []string {
 	if m.targets_field != nil {
 		fields = append(fields, queuedtask.FieldTargetsField)
 	}
+	if m.keep_ms != nil {
+		fields = append(fields, queuedtask.FieldKeepMs)
+	}
 	return fields
 }
 
@@ -4685,6 +4760,8 @@ func (m *QueuedTaskMutation) Field(name string) (ent.Value, bool) {
 		return m.Traceparent()
 	case queuedtask.FieldTargetsField:
 		return m.TargetsField()
+	case queuedtask.FieldKeepMs:
+		return m.KeepMs()
 	}
 	return nil, false
 }
@@ -4790,6 +4867,8 @@ func (m *QueuedTaskMutation) OldField(ctx context.Context, name string) (ent.Val
 		return m.OldTraceparent(ctx)
 	case queuedtask.FieldTargetsField:
 		return m.OldTargetsField(ctx)
+	case queuedtask.FieldKeepMs:
+		return m.OldKeepMs(ctx)
 	}
 	return nil, fmt.Errorf("unknown QueuedTask field %s", name)
 }
@@ -5135,6 +5214,13 @@ func (m *QueuedTaskMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetTargetsField(v)
 		return nil
+	case queuedtask.FieldKeepMs:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetKeepMs(v)
+		return nil
 	}
 	return fmt.Errorf("unknown QueuedTask field %s", name)
 }
@@ -5182,6 +5268,9 @@ func (m *QueuedTaskMutation) AddedFields() []string {
 	if m.addreference_version != nil {
 		fields = append(fields, queuedtask.FieldReferenceVersion)
 	}
+	if m.addkeep_ms != nil {
+		fields = append(fields, queuedtask.FieldKeepMs)
+	}
 	return fields
 }
 
@@ -5216,6 +5305,8 @@ func (m *QueuedTaskMutation) AddedField(name string) (ent.Value, bool) {
 		return m.AddedSpecRevision()
 	case queuedtask.FieldReferenceVersion:
 		return m.AddedReferenceVersion()
+	case queuedtask.FieldKeepMs:
+		return m.AddedKeepMs()
 	}
 	return nil, false
 }
@@ -5316,6 +5407,13 @@ func (m *QueuedTaskMutation) AddField(name string, value ent.Value) error {
 		}
 		m.AddReferenceVersion(v)
 		return nil
+	case queuedtask.FieldKeepMs:
+		v, ok := value.(int64)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.AddKeepMs(v)
+		return nil
 	}
 	return fmt.Errorf("unknown QueuedTask numeric field %s", name)
 }
@@ -5389,6 +5487,9 @@ func (m *QueuedTaskMutation) ClearedFields() []string {
 	}
 	if m.FieldCleared(queuedtask.FieldTargetsField) {
 		fields = append(fields, queuedtask.FieldTargetsField)
+	}
+	if m.FieldCleared(queuedtask.FieldKeepMs) {
+		fields = append(fields, queuedtask.FieldKeepMs)
 	}
 	return fields
 }
@@ -5469,6 +5570,9 @@ func (m *QueuedTaskMutation) ClearField(name string) error {
 		return nil
 	case queuedtask.FieldTargetsField:
 		m.ClearTargetsField()
+		return nil
+	case queuedtask.FieldKeepMs:
+		m.ClearKeepMs()
 		return nil
 	}
 	return fmt.Errorf("unknown QueuedTask nullable field %s", name)
@@ -5621,6 +5725,9 @@ func (m *QueuedTaskMutation) ResetField(name string) error {
 		return nil
 	case queuedtask.FieldTargetsField:
 		m.ResetTargetsField()
+		return nil
+	case queuedtask.FieldKeepMs:
+		m.ResetKeepMs()
 		return nil
 	}
 	return fmt.Errorf("unknown QueuedTask field %s", name)
@@ -15580,6 +15687,7 @@ type TaskPlanMutation struct {
 	appendspec       json.RawMessage
 	options          *json.RawMessage
 	appendoptions    json.RawMessage
+	expiry_date      *time.Time
 	report           *json.RawMessage
 	appendreport     json.RawMessage
 	clearedFields    map[string]struct{}
@@ -16064,6 +16172,55 @@ func (m *TaskPlanMutation) ResetOptions() {
 	delete(m.clearedFields, taskplan.FieldOptions)
 }
 
+// SetExpiryDate sets the "expiry_date" field.
+func (m *TaskPlanMutation) SetExpiryDate(t time.Time) {
+	m.expiry_date = &t
+}
+
+// ExpiryDate returns the value of the "expiry_date" field in the mutation.
+func (m *TaskPlanMutation) ExpiryDate() (r time.Time, exists bool) {
+	v := m.expiry_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldExpiryDate returns the old "expiry_date" field's value of the TaskPlan entity.
+// If the TaskPlan object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskPlanMutation) OldExpiryDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldExpiryDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldExpiryDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldExpiryDate: %w", err)
+	}
+	return oldValue.ExpiryDate, nil
+}
+
+// ClearExpiryDate clears the value of the "expiry_date" field.
+func (m *TaskPlanMutation) ClearExpiryDate() {
+	m.expiry_date = nil
+	m.clearedFields[taskplan.FieldExpiryDate] = struct{}{}
+}
+
+// ExpiryDateCleared returns if the "expiry_date" field was cleared in this mutation.
+func (m *TaskPlanMutation) ExpiryDateCleared() bool {
+	_, ok := m.clearedFields[taskplan.FieldExpiryDate]
+	return ok
+}
+
+// ResetExpiryDate resets all changes to the "expiry_date" field.
+func (m *TaskPlanMutation) ResetExpiryDate() {
+	m.expiry_date = nil
+	delete(m.clearedFields, taskplan.FieldExpiryDate)
+}
+
 // SetReport sets the "report" field.
 func (m *TaskPlanMutation) SetReport(jm json.RawMessage) {
 	m.report = &jm
@@ -16190,7 +16347,7 @@ func (m *TaskPlanMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskPlanMutation) Fields() []string {
-	fields := make([]string, 0, 8)
+	fields := make([]string, 0, 9)
 	if m.task != nil {
 		fields = append(fields, taskplan.FieldTaskID)
 	}
@@ -16211,6 +16368,9 @@ func (m *TaskPlanMutation) Fields() []string {
 	}
 	if m.options != nil {
 		fields = append(fields, taskplan.FieldOptions)
+	}
+	if m.expiry_date != nil {
+		fields = append(fields, taskplan.FieldExpiryDate)
 	}
 	if m.report != nil {
 		fields = append(fields, taskplan.FieldReport)
@@ -16237,6 +16397,8 @@ func (m *TaskPlanMutation) Field(name string) (ent.Value, bool) {
 		return m.Spec()
 	case taskplan.FieldOptions:
 		return m.Options()
+	case taskplan.FieldExpiryDate:
+		return m.ExpiryDate()
 	case taskplan.FieldReport:
 		return m.Report()
 	}
@@ -16262,6 +16424,8 @@ func (m *TaskPlanMutation) OldField(ctx context.Context, name string) (ent.Value
 		return m.OldSpec(ctx)
 	case taskplan.FieldOptions:
 		return m.OldOptions(ctx)
+	case taskplan.FieldExpiryDate:
+		return m.OldExpiryDate(ctx)
 	case taskplan.FieldReport:
 		return m.OldReport(ctx)
 	}
@@ -16321,6 +16485,13 @@ func (m *TaskPlanMutation) SetField(name string, value ent.Value) error {
 			return fmt.Errorf("unexpected type %T for field %s", value, name)
 		}
 		m.SetOptions(v)
+		return nil
+	case taskplan.FieldExpiryDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetExpiryDate(v)
 		return nil
 	case taskplan.FieldReport:
 		v, ok := value.(json.RawMessage)
@@ -16389,6 +16560,9 @@ func (m *TaskPlanMutation) ClearedFields() []string {
 	if m.FieldCleared(taskplan.FieldOptions) {
 		fields = append(fields, taskplan.FieldOptions)
 	}
+	if m.FieldCleared(taskplan.FieldExpiryDate) {
+		fields = append(fields, taskplan.FieldExpiryDate)
+	}
 	if m.FieldCleared(taskplan.FieldReport) {
 		fields = append(fields, taskplan.FieldReport)
 	}
@@ -16421,6 +16595,9 @@ func (m *TaskPlanMutation) ClearField(name string) error {
 	case taskplan.FieldOptions:
 		m.ClearOptions()
 		return nil
+	case taskplan.FieldExpiryDate:
+		m.ClearExpiryDate()
+		return nil
 	case taskplan.FieldReport:
 		m.ClearReport()
 		return nil
@@ -16452,6 +16629,9 @@ func (m *TaskPlanMutation) ResetField(name string) error {
 		return nil
 	case taskplan.FieldOptions:
 		m.ResetOptions()
+		return nil
+	case taskplan.FieldExpiryDate:
+		m.ResetExpiryDate()
 		return nil
 	case taskplan.FieldReport:
 		m.ResetReport()

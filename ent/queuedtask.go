@@ -120,6 +120,8 @@ type QueuedTask struct {
 	Traceparent *string `json:"traceparent,omitempty"`
 	// the list of targets in the spec, if the kind has one
 	TargetsField *string `json:"targets_field,omitempty"`
+	// how long it is kept after its end; null: as long as its kind
+	KeepMs *int64 `json:"keep_ms,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the QueuedTaskQuery when eager-loading is set.
 	Edges        QueuedTaskEdges `json:"edges"`
@@ -251,7 +253,7 @@ func (*QueuedTask) scanValues(columns []string) ([]any, error) {
 			values[i] = new([]byte)
 		case queuedtask.FieldStalled, queuedtask.FieldPartial, queuedtask.FieldDeferred, queuedtask.FieldDelayed:
 			values[i] = new(sql.NullBool)
-		case queuedtask.FieldPosition, queuedtask.FieldItemsDone, queuedtask.FieldItemsFailed, queuedtask.FieldItemsSkipped, queuedtask.FieldCheckpointSeq, queuedtask.FieldFence, queuedtask.FieldCodecRevision, queuedtask.FieldAttempts, queuedtask.FieldRound, queuedtask.FieldPriority, queuedtask.FieldItemsTotal, queuedtask.FieldSpecRevision, queuedtask.FieldReferenceVersion:
+		case queuedtask.FieldPosition, queuedtask.FieldItemsDone, queuedtask.FieldItemsFailed, queuedtask.FieldItemsSkipped, queuedtask.FieldCheckpointSeq, queuedtask.FieldFence, queuedtask.FieldCodecRevision, queuedtask.FieldAttempts, queuedtask.FieldRound, queuedtask.FieldPriority, queuedtask.FieldItemsTotal, queuedtask.FieldSpecRevision, queuedtask.FieldReferenceVersion, queuedtask.FieldKeepMs:
 			values[i] = new(sql.NullInt64)
 		case queuedtask.FieldWorkflowStatus, queuedtask.FieldControl, queuedtask.FieldScheduledByProcess, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldWaitingReason, queuedtask.FieldReason, queuedtask.FieldSecrets, queuedtask.FieldControlReason, queuedtask.FieldExecutionComponentName, queuedtask.FieldQueue, queuedtask.FieldReference, queuedtask.FieldUniqueKey, queuedtask.FieldIdempotencyKey, queuedtask.FieldTraceparent, queuedtask.FieldTargetsField:
 			values[i] = new(sql.NullString)
@@ -593,6 +595,13 @@ func (_m *QueuedTask) assignValues(columns []string, values []any) error {
 				_m.TargetsField = new(string)
 				*_m.TargetsField = value.String
 			}
+		case queuedtask.FieldKeepMs:
+			if value, ok := values[i].(*sql.NullInt64); !ok {
+				return fmt.Errorf("unexpected type %T for field keep_ms", values[i])
+			} else if value.Valid {
+				_m.KeepMs = new(int64)
+				*_m.KeepMs = value.Int64
+			}
 		default:
 			_m.selectValues.Set(columns[i], values[i])
 		}
@@ -858,6 +867,11 @@ func (_m *QueuedTask) String() string {
 	if v := _m.TargetsField; v != nil {
 		builder.WriteString("targets_field=")
 		builder.WriteString(*v)
+	}
+	builder.WriteString(", ")
+	if v := _m.KeepMs; v != nil {
+		builder.WriteString("keep_ms=")
+		builder.WriteString(fmt.Sprintf("%v", *v))
 	}
 	builder.WriteByte(')')
 	return builder.String()

@@ -625,6 +625,20 @@ func (_c *QueuedTaskCreate) SetNillableTargetsField(v *string) *QueuedTaskCreate
 	return _c
 }
 
+// SetKeepMs sets the "keep_ms" field.
+func (_c *QueuedTaskCreate) SetKeepMs(v int64) *QueuedTaskCreate {
+	_c.mutation.SetKeepMs(v)
+	return _c
+}
+
+// SetNillableKeepMs sets the "keep_ms" field if the given value is not nil.
+func (_c *QueuedTaskCreate) SetNillableKeepMs(v *int64) *QueuedTaskCreate {
+	if v != nil {
+		_c.SetKeepMs(*v)
+	}
+	return _c
+}
+
 // SetID sets the "id" field.
 func (_c *QueuedTaskCreate) SetID(v uuid.UUID) *QueuedTaskCreate {
 	_c.mutation.SetID(v)
@@ -1223,6 +1237,10 @@ func (_c *QueuedTaskCreate) createSpec() (*QueuedTask, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.TargetsField(); ok {
 		_spec.SetField(queuedtask.FieldTargetsField, field.TypeString, value)
 		_node.TargetsField = &value
+	}
+	if value, ok := _c.mutation.KeepMs(); ok {
+		_spec.SetField(queuedtask.FieldKeepMs, field.TypeInt64, value)
+		_node.KeepMs = &value
 	}
 	if nodes := _c.mutation.ItemsIDs(); len(nodes) > 0 {
 		edge := &sqlgraph.EdgeSpec{

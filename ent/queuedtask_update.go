@@ -1269,6 +1269,9 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	if _u.mutation.TargetsFieldCleared() {
 		_spec.ClearField(queuedtask.FieldTargetsField, field.TypeString)
 	}
+	if _u.mutation.KeepMsCleared() {
+		_spec.ClearField(queuedtask.FieldKeepMs, field.TypeInt64)
+	}
 	if _u.mutation.ItemsCleared() {
 		edge := &sqlgraph.EdgeSpec{
 			Rel:     sqlgraph.O2M,
@@ -2911,6 +2914,9 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	}
 	if _u.mutation.TargetsFieldCleared() {
 		_spec.ClearField(queuedtask.FieldTargetsField, field.TypeString)
+	}
+	if _u.mutation.KeepMsCleared() {
+		_spec.ClearField(queuedtask.FieldKeepMs, field.TypeInt64)
 	}
 	if _u.mutation.ItemsCleared() {
 		edge := &sqlgraph.EdgeSpec{

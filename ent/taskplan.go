@@ -34,6 +34,8 @@ type TaskPlan struct {
 	Spec json.RawMessage `json:"spec,omitempty"`
 	// what the task was submitted with besides, see store.Options
 	Options json.RawMessage `json:"options,omitempty"`
+	// when the cleaner reads the task, whose options may end or remove it by then; null: never
+	ExpiryDate *time.Time `json:"expiry_date,omitempty"`
 	// what a preview has found so far, see store.Report
 	Report json.RawMessage `json:"report,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
@@ -73,7 +75,7 @@ func (*TaskPlan) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullInt64)
 		case taskplan.FieldTargets, taskplan.FieldTargetsField:
 			values[i] = new(sql.NullString)
-		case taskplan.FieldCreatedDate:
+		case taskplan.FieldCreatedDate, taskplan.FieldExpiryDate:
 			values[i] = new(sql.NullTime)
 		case taskplan.FieldID, taskplan.FieldTaskID:
 			values[i] = new(uuid.UUID)
@@ -146,6 +148,13 @@ func (_m *TaskPlan) assignValues(columns []string, values []any) error {
 				if err := json.Unmarshal(*value, &_m.Options); err != nil {
 					return fmt.Errorf("unmarshal field options: %w", err)
 				}
+			}
+		case taskplan.FieldExpiryDate:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field expiry_date", values[i])
+			} else if value.Valid {
+				_m.ExpiryDate = new(time.Time)
+				*_m.ExpiryDate = value.Time
 			}
 		case taskplan.FieldReport:
 			if value, ok := values[i].(*[]byte); !ok {
@@ -222,6 +231,11 @@ func (_m *TaskPlan) String() string {
 	builder.WriteString(", ")
 	builder.WriteString("options=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Options))
+	builder.WriteString(", ")
+	if v := _m.ExpiryDate; v != nil {
+		builder.WriteString("expiry_date=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
 	builder.WriteString(", ")
 	builder.WriteString("report=")
 	builder.WriteString(fmt.Sprintf("%v", _m.Report))

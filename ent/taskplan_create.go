@@ -90,6 +90,20 @@ func (_c *TaskPlanCreate) SetOptions(v json.RawMessage) *TaskPlanCreate {
 	return _c
 }
 
+// SetExpiryDate sets the "expiry_date" field.
+func (_c *TaskPlanCreate) SetExpiryDate(v time.Time) *TaskPlanCreate {
+	_c.mutation.SetExpiryDate(v)
+	return _c
+}
+
+// SetNillableExpiryDate sets the "expiry_date" field if the given value is not nil.
+func (_c *TaskPlanCreate) SetNillableExpiryDate(v *time.Time) *TaskPlanCreate {
+	if v != nil {
+		_c.SetExpiryDate(*v)
+	}
+	return _c
+}
+
 // SetReport sets the "report" field.
 func (_c *TaskPlanCreate) SetReport(v json.RawMessage) *TaskPlanCreate {
 	_c.mutation.SetReport(v)
@@ -212,6 +226,10 @@ func (_c *TaskPlanCreate) createSpec() (*TaskPlan, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.Options(); ok {
 		_spec.SetField(taskplan.FieldOptions, field.TypeJSON, value)
 		_node.Options = value
+	}
+	if value, ok := _c.mutation.ExpiryDate(); ok {
+		_spec.SetField(taskplan.FieldExpiryDate, field.TypeTime, value)
+		_node.ExpiryDate = &value
 	}
 	if value, ok := _c.mutation.Report(); ok {
 		_spec.SetField(taskplan.FieldReport, field.TypeJSON, value)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"entgo.io/ent/dialect/sql"
 	"entgo.io/ent/dialect/sql/sqlgraph"
@@ -115,6 +116,26 @@ func (_u *TaskPlanUpdate) ClearOptions() *TaskPlanUpdate {
 	return _u
 }
 
+// SetExpiryDate sets the "expiry_date" field.
+func (_u *TaskPlanUpdate) SetExpiryDate(v time.Time) *TaskPlanUpdate {
+	_u.mutation.SetExpiryDate(v)
+	return _u
+}
+
+// SetNillableExpiryDate sets the "expiry_date" field if the given value is not nil.
+func (_u *TaskPlanUpdate) SetNillableExpiryDate(v *time.Time) *TaskPlanUpdate {
+	if v != nil {
+		_u.SetExpiryDate(*v)
+	}
+	return _u
+}
+
+// ClearExpiryDate clears the value of the "expiry_date" field.
+func (_u *TaskPlanUpdate) ClearExpiryDate() *TaskPlanUpdate {
+	_u.mutation.ClearExpiryDate()
+	return _u
+}
+
 // SetReport sets the "report" field.
 func (_u *TaskPlanUpdate) SetReport(v json.RawMessage) *TaskPlanUpdate {
 	_u.mutation.SetReport(v)
@@ -219,6 +240,12 @@ func (_u *TaskPlanUpdate) sqlSave(ctx context.Context) (_node int, err error) {
 	}
 	if _u.mutation.OptionsCleared() {
 		_spec.ClearField(taskplan.FieldOptions, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.ExpiryDate(); ok {
+		_spec.SetField(taskplan.FieldExpiryDate, field.TypeTime, value)
+	}
+	if _u.mutation.ExpiryDateCleared() {
+		_spec.ClearField(taskplan.FieldExpiryDate, field.TypeTime)
 	}
 	if value, ok := _u.mutation.Report(); ok {
 		_spec.SetField(taskplan.FieldReport, field.TypeJSON, value)
@@ -335,6 +362,26 @@ func (_u *TaskPlanUpdateOne) AppendOptions(v json.RawMessage) *TaskPlanUpdateOne
 // ClearOptions clears the value of the "options" field.
 func (_u *TaskPlanUpdateOne) ClearOptions() *TaskPlanUpdateOne {
 	_u.mutation.ClearOptions()
+	return _u
+}
+
+// SetExpiryDate sets the "expiry_date" field.
+func (_u *TaskPlanUpdateOne) SetExpiryDate(v time.Time) *TaskPlanUpdateOne {
+	_u.mutation.SetExpiryDate(v)
+	return _u
+}
+
+// SetNillableExpiryDate sets the "expiry_date" field if the given value is not nil.
+func (_u *TaskPlanUpdateOne) SetNillableExpiryDate(v *time.Time) *TaskPlanUpdateOne {
+	if v != nil {
+		_u.SetExpiryDate(*v)
+	}
+	return _u
+}
+
+// ClearExpiryDate clears the value of the "expiry_date" field.
+func (_u *TaskPlanUpdateOne) ClearExpiryDate() *TaskPlanUpdateOne {
+	_u.mutation.ClearExpiryDate()
 	return _u
 }
 
@@ -472,6 +519,12 @@ func (_u *TaskPlanUpdateOne) sqlSave(ctx context.Context) (_node *TaskPlan, err 
 	}
 	if _u.mutation.OptionsCleared() {
 		_spec.ClearField(taskplan.FieldOptions, field.TypeJSON)
+	}
+	if value, ok := _u.mutation.ExpiryDate(); ok {
+		_spec.SetField(taskplan.FieldExpiryDate, field.TypeTime, value)
+	}
+	if _u.mutation.ExpiryDateCleared() {
+		_spec.ClearField(taskplan.FieldExpiryDate, field.TypeTime)
 	}
 	if value, ok := _u.mutation.Report(); ok {
 		_spec.SetField(taskplan.FieldReport, field.TypeJSON, value)

@@ -114,6 +114,6 @@ func optionsSet(options any) *submission {
 func (s *submission) scheduled() access.Submission {
 	return access.Submission{
 		Owner: s.Owner, RunAs: s.NewTask.RunAs, Actor: s.Actor, Queue: s.Queue, Priority: s.NewTask.Priority, Schema: s.schema,
-		Options: store.ScheduleOptions{UniqueKey: s.UniqueKey, Limits: s.Options.Limits, Times: lifecycle.Times{Window: s.Options.Window, TimeLimit: s.Options.TimeLimit}},
+		Options: store.ScheduleOptions{UniqueKey: s.UniqueKey, Limits: s.Options.Limits, Times: lifecycle.Times{Window: s.Options.Window, TimeLimit: s.Options.TimeLimit}, Keep: s.Options.Keep},
 	}
 }

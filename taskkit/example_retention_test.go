@@ -28,3 +28,23 @@ func ExampleRetention() {
 	fmt.Println("expired:", errors.Is(err, taskkit.ErrExpired))
 	// Output: expired: false
 }
+
+// A template of options is an option. This one is of tasks that nobody needs for long.
+func ExampleSubmitOptions() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	bulk := taskkit.SubmitOptions(taskkit.WithPriority(taskkit.PriorityLow), taskkit.WithRetention(24*time.Hour), taskkit.System())
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, bulk, taskkit.WithReason("the yearly letter"))
+	task, _ := taskkit.NewClient(db).Task(ctx, id)
+	fmt.Println(task.Priority == taskkit.PriorityLow, task.Reason)
+	// Output: true the yearly letter
+}
+
+// A task is removed soon after its end, whatever its kind is kept for.
+func ExampleWithRetention() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	_, err := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System(), taskkit.WithRetention(time.Hour))
+	fmt.Println(err)
+	// Output: <nil>
+}

@@ -22,6 +22,7 @@ func TestPTV39TimesOfScheduledTasks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		task.SetTimes(time.Now())
 		want := time.Minute
 		if own > 0 {
 			want = own

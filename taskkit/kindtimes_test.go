@@ -1,6 +1,7 @@
 package taskkit_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskevent"
 	"taskkit.dev/taskkit/taskkind"
 )
 
@@ -76,4 +78,57 @@ func TestPTV39RefusedTimes(t *testing.T) {
 			timedKind("negative", times[0], times[1])
 		}()
 	}
+}
+
+// What waits beyond its latest start or its deadline fails by itself, also where no worker serves its queue and no slot is
+// free; what has been requested of it waits on.
+func TestPTV39ExpiresInTheQueue(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		k := newKind[countSpec, countState]("waits", 10)
+		release := make(chan struct{})
+		x := &funcs[countSpec, countState]{execute: func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+			return taskkit.Done, ctx.Err()
+		}}
+		c, r := quick(t, db), &recorder{}
+		c.Slots, c.Observer = 1, r
+		defer started(t, db, registered(k, x), taskkit.CleanEvery(c, 10*time.Millisecond))()
+		defer close(release)
+		busy := submitted(t, db, k, countSpec{})
+		until(t, "the only slot is taken", func() bool {
+			task, err := clientOf(db).Task(t.Context(), busy)
+			return err == nil && task.Status == taskkit.StatusExecuting
+		})
+		past := time.Now().Add(-time.Second)
+		elsewhere := taskkit.WithQueue("unserved")
+		late := map[taskkit.ID]string{
+			submitted(t, db, k, countSpec{}, elsewhere, taskkit.WithLatestStart(past)):                     "started_too_late",
+			submitted(t, db, k, countSpec{}, elsewhere, taskkit.WithDeadline(past)):                        "deadline_exceeded",
+			submitted(t, db, k, countSpec{}, taskkit.WithDelay(time.Hour), taskkit.WithDeadline(past)):     "deadline_exceeded",
+			submitted(t, db, k, countSpec{}, taskkit.WithLatestStart(time.Now().Add(50*time.Millisecond))): "started_too_late",
+			submitted(t, db, timedKind("nobody", time.Millisecond, 0), countSpec{}):                        "started_too_late",
+		}
+		later := submitted(t, db, k, countSpec{}, elsewhere, taskkit.WithLatestStart(time.Now().Add(time.Hour)))
+		for id, code := range late {
+			if task := ended(t, db, id); task.Status != taskkit.StatusFailure || !strings.HasPrefix(task.StatusDetail, code+": ") {
+				t.Errorf("want %s, got %s %s", code, task.Status, task.StatusDetail)
+			}
+		}
+		until(t, "the worker has said so", func() bool {
+			n := 0
+			for _, e := range r.all() {
+				if e, ok := e.(taskevent.TasksExpired); ok {
+					n += e.Tasks
+				}
+			}
+			return n == len(late)
+		})
+		if task, err := clientOf(db).Task(t.Context(), later); err != nil || task.Status != taskkit.StatusQueued {
+			t.Errorf("in time: %+v, %v", task, err)
+		}
+	})
 }

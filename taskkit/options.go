@@ -2,6 +2,7 @@ package taskkit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -43,6 +44,17 @@ type submission struct {
 type submitOption func(*submission)
 
 func (f submitOption) applySubmit(s *submission) { f(s) }
+
+// SubmitOptions returns several options as one, a template of submissions. Where two options set the same, the later one counts.
+func SubmitOptions(opts ...SubmitOption) SubmitOption { return submitOptions(slices.Clone(opts)) }
+
+type submitOptions []SubmitOption
+
+func (all submitOptions) applySubmit(s *submission) {
+	for _, o := range all {
+		o.applySubmit(s)
+	}
+}
 
 // SystemOwner is the owner of tasks that no person submitted, see [System]. It is
 // 00000000-0000-8000-8000-73797374656d, which ends with "system" in ASCII. The

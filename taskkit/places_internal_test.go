@@ -32,6 +32,7 @@ var everyOption = map[string]SubmitOption{
 	"WithLatestStart": WithLatestStart(time.Unix(1, 0)), "WithDeadline": WithDeadline(time.Unix(1, 0)), "WithTimeLimit": WithTimeLimit(time.Hour),
 	"WithMaxRate": WithMaxRate(5), "WithLimit": WithLimit("k", 1), "WithPreview": WithPreview(), "WithMaxChanges": WithMaxChanges("", "", 1),
 	"WithTargets": WithTargets(slices.Values([]string{"Ada"})), "WithSample": WithSample(2), "WithSubmitted": WithSubmitted(new(Task)),
+	"WithRetention": WithRetention(time.Hour), "SubmitOptions": SubmitOptions(WithPriority(PriorityHigh), WithReason("r")),
 }
 
 // TestEveryOptionIsKnown: an option that is new is in everyOption, so that the tests of this file

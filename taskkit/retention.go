@@ -2,6 +2,7 @@ package taskkit
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"time"
 
@@ -36,6 +37,18 @@ type Retention struct {
 	// Events is how long events are kept, also of tasks that are gone, see
 	// [Client.Events]. It is not for a kind. Defaults to 90 days.
 	Events time.Duration
+}
+
+// WithRetention keeps the task for this time after its end, or for ever with [Never], in place of the Ended period of
+// [Retention], which is that of its kind. A task that is made from it, such as by [Client.Continue], is kept as long, and
+// so are its buckets. It is an *[OptionError] unless it is positive, and with [WithCoalescing].
+func WithRetention(ended time.Duration) SubmitOption {
+	return submitOption(func(s *submission) {
+		if ended <= 0 {
+			s.fail("WithRetention", fmt.Sprintf("%s is not positive: give a period, or Never", ended))
+		}
+		s.Options.Keep = ended
+	})
 }
 
 // defaultRetention is what the zero fields of [Retention] stand for.

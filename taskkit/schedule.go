@@ -29,14 +29,14 @@ func (s *submission) checkSchedule() error {
 	}
 	if rest, own := s.Submitted, *o; len(wrong) == 0 {
 		rest.Kind, rest.Owner, rest.RunAs, rest.Queue, rest.UniqueKey = "", uuid.Nil, uuid.Nil, "", ""
-		own.Limits, own.Window, own.TimeLimit = nil, "", 0
+		own.Limits, own.Window, own.TimeLimit, own.Keep, own.OfKind = nil, "", 0, 0, store.TimesOfKind{}
 		if rest == (store.Submitted{}) && !own.Given() {
 			return nil
 		}
 		wrong = []string{"another option"} // one that is new
 	}
 	slices.Sort(wrong)
-	return &OptionError{"SetSchedule", "takes OwnedBy, RunAs, WithQueue, WithPriority, WithUniqueKey, WithLimit, WithTimeLimit, WithWindow, WithSchema and WithActor, not " + strings.Join(wrong, " and ")}
+	return &OptionError{"SetSchedule", "takes OwnedBy, RunAs, WithQueue, WithPriority, WithUniqueKey, WithLimit, WithTimeLimit, WithWindow, WithRetention, WithSchema and WithActor, not " + strings.Join(wrong, " and ")}
 }
 
 // scheduled makes a task of a schedule, as Submit would.
@@ -55,8 +55,7 @@ func (k *Kind[Spec, State, Result]) scheduled(s *store.Schedule) (task store.New
 	if err != nil {
 		return store.NewTask{}, err
 	}
-	sub.UniqueKey, sub.Options.Limits, sub.Options.Times = o.UniqueKey, o.Limits, o.Times
-	k.defaultTimes(sub)
+	sub.UniqueKey, sub.Options.Limits, sub.Options.Times, sub.Options.Keep = o.UniqueKey, o.Limits, o.Times, o.Keep
 	if err := k.checkOptions(sub, []Spec{spec}); err != nil {
 		return store.NewTask{}, err
 	}

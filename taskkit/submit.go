@@ -118,7 +118,7 @@ func (k *Kind[Spec, State, Result]) options(opts []SubmitOption) *submission {
 	s := &submission{NewTask: store.NewTask{
 		Submitted: store.Submitted{Kind: k.def.Name},
 		Revision:  k.def.Revision, Priority: int(PriorityNormal), Total: -1, Secrets: k.hidden(), Ledger: k.def.Ledger,
-		Options: new(store.Options),
+		Options: &store.Options{OfKind: store.TimesOfKind{LatestStart: k.def.LatestStart, TimeLimit: k.def.TimeLimit}},
 	}}
 	for _, o := range opts {
 		o.applySubmit(s)
@@ -149,7 +149,6 @@ func (k *Kind[Spec, State, Result]) submission(tx Execer, opts []SubmitOption) (
 	if s.Reference != "" && k.def.LatestStart+k.def.TimeLimit > 0 {
 		s.fail("WithCoalescing", fmt.Sprintf("used for kind %s, whose directive has lateststart= or timelimit=: a waiting task with these cannot be replaced", k.def.Name))
 	}
-	k.defaultTimes(s)
 	return s, s.check()
 }
 

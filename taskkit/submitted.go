@@ -26,8 +26,11 @@ func (o submittedOption) applySubmit(s *submission) { s.submitted = o.task }
 // is there after an error. It is the first step of each call that takes options of Submit.
 func forgetSubmitted(opts []SubmitOption) {
 	for _, o := range opts {
-		if o, ok := o.(submittedOption); ok {
+		switch o := o.(type) {
+		case submittedOption:
 			*o.task = Task{}
+		case submitOptions:
+			forgetSubmitted(o)
 		}
 	}
 }

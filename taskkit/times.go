@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"taskkit.dev/internal/lifecycle"
-	"taskkit.dev/internal/store"
 )
 
 // WithWindow lets the task execute only at certain times of the day, in a time zone, such as
@@ -34,8 +33,8 @@ func WithLatestStart(t time.Time) SubmitOption {
 
 // WithDeadline fails the task with the code deadline_exceeded if it has not ended by this time, by the database's
 // clock. What it has done by then is kept, and Abort runs. A batch that runs is not cut off. A task
-// that waits for its window or for a permit of a limit fails at this time, and one that is paused or waits for something
-// else when it is claimed next. It is an *[OptionError] for the zero
+// that waits for its window or for a permit of a limit fails at this time, one that no worker has begun within minutes, and
+// one that is paused or waits for something else when it is claimed next. It is an *[OptionError] for the zero
 // time and with [WithCoalescing].
 func WithDeadline(t time.Time) SubmitOption {
 	return submitOption(func(s *submission) { s.Options.Deadline = s.instant("WithDeadline", t) })
@@ -94,26 +93,16 @@ func (s *submission) instant(option string, t time.Time) time.Time {
 	return t.UTC()
 }
 
-// defaultTimes gives a task the times of its kind that no option has set.
-func (k *Kind[Spec, State, Result]) defaultTimes(s *submission) {
-	s.Options.OfKind = store.TimesOfKind{LatestStart: k.def.LatestStart, TimeLimit: k.def.TimeLimit}
-	at := time.Now().Add(s.Delay)
-	if s.NotBefore.After(at) {
-		at = s.NotBefore
-	}
-	s.Options.SetDefaults(at)
-}
-
 // timed reports whether the submission has an option of this file or a limit.
 func (s *submission) timed() bool {
-	return s.Options.Times != (lifecycle.Times{}) || s.Options.MaxRate != 0 || len(s.Options.Limits) > 0
+	return s.Options.Times != (lifecycle.Times{}) || s.Options.MaxRate != 0 || len(s.Options.Limits) > 0 || s.Options.Keep != 0
 }
 
 // checkTimed refuses options of this file that cannot be used together with others.
 func (k *Kind[Spec, State, Result]) checkTimed(s *submission) error {
 	switch {
 	case s.Reference != "" && s.timed():
-		return &OptionError{"WithCoalescing", "used together with a window, a deadline, a rate or a limit: a waiting task with these cannot be replaced; limits may come from a method Limits of the executor"}
+		return &OptionError{"WithCoalescing", "used together with a window, a deadline, a rate, a limit or a retention: a waiting task with these cannot be replaced; limits may come from a method Limits of the executor"}
 	case s.Options.MaxRate != 0 && (k.def.Segments || k.def.Stages):
 		return &OptionError{"WithMaxRate", fmt.Sprintf("kind %s has buckets or stages, which process the items: use MaxParallel", k.def.Name)}
 	}

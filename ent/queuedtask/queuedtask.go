@@ -112,6 +112,8 @@ const (
 	FieldTraceparent = "traceparent"
 	// FieldTargetsField holds the string denoting the targets_field field in the database.
 	FieldTargetsField = "targets_field"
+	// FieldKeepMs holds the string denoting the keep_ms field in the database.
+	FieldKeepMs = "keep_ms"
 	// EdgeItems holds the string denoting the items edge name in mutations.
 	EdgeItems = "items"
 	// EdgeFailedAttempts holds the string denoting the failed_attempts edge name in mutations.
@@ -248,6 +250,7 @@ var Columns = []string{
 	FieldFollowsID,
 	FieldTraceparent,
 	FieldTargetsField,
+	FieldKeepMs,
 }
 
 // ValidColumn reports if the column name is valid (part of the table columns).
@@ -549,6 +552,11 @@ func ByTraceparent(opts ...sql.OrderTermOption) OrderOption {
 // ByTargetsField orders the results by the targets_field field.
 func ByTargetsField(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTargetsField, opts...).ToFunc()
+}
+
+// ByKeepMs orders the results by the keep_ms field.
+func ByKeepMs(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldKeepMs, opts...).ToFunc()
 }
 
 // ByItemsCount orders the results by items count.

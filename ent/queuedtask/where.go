@@ -284,6 +284,11 @@ func TargetsField(v string) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldTargetsField, v))
 }
 
+// KeepMs applies equality check predicate on the "keep_ms" field. It's identical to KeepMsEQ.
+func KeepMs(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldKeepMs, v))
+}
+
 // OwnerIDEQ applies the EQ predicate on the "owner_id" field.
 func OwnerIDEQ(v uuid.UUID) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldEQ(FieldOwnerID, v))
@@ -2581,6 +2586,56 @@ func TargetsFieldEqualFold(v string) predicate.QueuedTask {
 // TargetsFieldContainsFold applies the ContainsFold predicate on the "targets_field" field.
 func TargetsFieldContainsFold(v string) predicate.QueuedTask {
 	return predicate.QueuedTask(sql.FieldContainsFold(FieldTargetsField, v))
+}
+
+// KeepMsEQ applies the EQ predicate on the "keep_ms" field.
+func KeepMsEQ(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldEQ(FieldKeepMs, v))
+}
+
+// KeepMsNEQ applies the NEQ predicate on the "keep_ms" field.
+func KeepMsNEQ(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNEQ(FieldKeepMs, v))
+}
+
+// KeepMsIn applies the In predicate on the "keep_ms" field.
+func KeepMsIn(vs ...int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIn(FieldKeepMs, vs...))
+}
+
+// KeepMsNotIn applies the NotIn predicate on the "keep_ms" field.
+func KeepMsNotIn(vs ...int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotIn(FieldKeepMs, vs...))
+}
+
+// KeepMsGT applies the GT predicate on the "keep_ms" field.
+func KeepMsGT(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGT(FieldKeepMs, v))
+}
+
+// KeepMsGTE applies the GTE predicate on the "keep_ms" field.
+func KeepMsGTE(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldGTE(FieldKeepMs, v))
+}
+
+// KeepMsLT applies the LT predicate on the "keep_ms" field.
+func KeepMsLT(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLT(FieldKeepMs, v))
+}
+
+// KeepMsLTE applies the LTE predicate on the "keep_ms" field.
+func KeepMsLTE(v int64) predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldLTE(FieldKeepMs, v))
+}
+
+// KeepMsIsNil applies the IsNil predicate on the "keep_ms" field.
+func KeepMsIsNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldIsNull(FieldKeepMs))
+}
+
+// KeepMsNotNil applies the NotNil predicate on the "keep_ms" field.
+func KeepMsNotNil() predicate.QueuedTask {
+	return predicate.QueuedTask(sql.FieldNotNull(FieldKeepMs))
 }
 
 // HasItems applies the HasEdge predicate on the "items" edge.

@@ -33,6 +33,7 @@ func (TaskPlan) Fields() []ent.Field {
 		field.Int64("targets_total").Optional().Nillable().Comment("how many there are, or how many the task has found so far"),
 		field.JSON("spec", json.RawMessage{}).Optional().Immutable().SchemaType(jsonType).Comment("null: in the row of the task"),
 		field.JSON("options", json.RawMessage{}).Optional().SchemaType(jsonType).Comment("what the task was submitted with besides, see store.Options"),
+		field.Time("expiry_date").Optional().Nillable().Comment("when the cleaner reads the task, whose options may end or remove it by then; null: never"),
 		field.JSON("report", json.RawMessage{}).Optional().SchemaType(jsonType).Comment("what a preview has found so far, see store.Report"),
 	}
 }
@@ -41,6 +42,13 @@ func (TaskPlan) Fields() []ent.Field {
 func (TaskPlan) Edges() []ent.Edge {
 	return []ent.Edge{edge.From("task", QueuedTask.Type).Ref("plan").
 		Field("task_id").Unique().Required().Immutable()}
+}
+
+// Indexes implements [ent.Interface].
+func (TaskPlan) Indexes() []ent.Index {
+	// What the cleaner looks for. A plan without such options costs nothing.
+	return []ent.Index{index.Fields("expiry_date").StorageKey("taskkit_plan_expiry").
+		Annotations(entsql.IndexWhere("expiry_date IS NOT NULL"))}
 }
 
 // TaskTarget is a page of the frozen targets of a task. Every page but the last has

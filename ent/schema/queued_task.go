@@ -152,6 +152,7 @@ func askedFields() []ent.Field {
 		field.UUID("follows_id", uuid.UUID{}).Optional().Nillable().Immutable().Comment("the task that it retries, continues or applies, or was submitted to follow"),
 		field.Text("traceparent").Optional().Nillable().Immutable(),
 		field.Text("targets_field").Optional().Nillable().Comment("the list of targets in the spec, if the kind has one"),
+		field.Int64("keep_ms").Optional().Nillable().Immutable().Comment("how long it is kept after its end; null: as long as its kind"),
 	}
 }
 
@@ -193,12 +194,12 @@ func (QueuedTask) Indexes() []ent.Index {
 		index.Fields("owner_id", "id").
 			StorageKey("taskkit_owner").
 			Annotations(entsql.IndexWhere("workflow_status NOT IN ('SCHEDULING', 'EXECUTING') AND parent_id IS NULL")),
-		// The cleaner's: what has ended for longest, by kind. It has no id, so that the end of a task
-		// writes less. The status is not in its condition, or a planner would take the index for
+		// The cleaner's: what has ended for longest, by kind, of the tasks that are kept as long as their kind. It has
+		// no id, so that the end of a task writes less. The status is not in its condition, or a planner would take the index for
 		// other tasks that have failed.
 		index.Fields("execution_component_name", "workflow_stopped_date").
 			StorageKey("taskkit_ended").
-			Annotations(entsql.IndexWhere("workflow_stopped_date IS NOT NULL")),
+			Annotations(entsql.IndexWhere("workflow_stopped_date IS NOT NULL AND keep_ms IS NULL")),
 		index.Fields("execution_component_name", "unique_key").Unique().
 			StorageKey("taskkit_unique_key").
 			Annotations(entsql.IndexWhere("unique_key IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING')")),

@@ -26,6 +26,8 @@ const (
 	FieldSpec = "spec"
 	// FieldOptions holds the string denoting the options field in the database.
 	FieldOptions = "options"
+	// FieldExpiryDate holds the string denoting the expiry_date field in the database.
+	FieldExpiryDate = "expiry_date"
 	// FieldReport holds the string denoting the report field in the database.
 	FieldReport = "report"
 	// EdgeTask holds the string denoting the task edge name in mutations.
@@ -51,6 +53,7 @@ var Columns = []string{
 	FieldTargetsTotal,
 	FieldSpec,
 	FieldOptions,
+	FieldExpiryDate,
 	FieldReport,
 }
 
@@ -95,6 +98,11 @@ func ByTargetsField(opts ...sql.OrderTermOption) OrderOption {
 // ByTargetsTotal orders the results by the targets_total field.
 func ByTargetsTotal(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldTargetsTotal, opts...).ToFunc()
+}
+
+// ByExpiryDate orders the results by the expiry_date field.
+func ByExpiryDate(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldExpiryDate, opts...).ToFunc()
 }
 
 // ByTaskField orders the results by task field.

@@ -82,6 +82,11 @@ func TargetsTotal(v int64) predicate.TaskPlan {
 	return predicate.TaskPlan(sql.FieldEQ(FieldTargetsTotal, v))
 }
 
+// ExpiryDate applies equality check predicate on the "expiry_date" field. It's identical to ExpiryDateEQ.
+func ExpiryDate(v time.Time) predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldEQ(FieldExpiryDate, v))
+}
+
 // TaskIDEQ applies the EQ predicate on the "task_id" field.
 func TaskIDEQ(v uuid.UUID) predicate.TaskPlan {
 	return predicate.TaskPlan(sql.FieldEQ(FieldTaskID, v))
@@ -360,6 +365,56 @@ func OptionsIsNil() predicate.TaskPlan {
 // OptionsNotNil applies the NotNil predicate on the "options" field.
 func OptionsNotNil() predicate.TaskPlan {
 	return predicate.TaskPlan(sql.FieldNotNull(FieldOptions))
+}
+
+// ExpiryDateEQ applies the EQ predicate on the "expiry_date" field.
+func ExpiryDateEQ(v time.Time) predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldEQ(FieldExpiryDate, v))
+}
+
+// ExpiryDateNEQ applies the NEQ predicate on the "expiry_date" field.
+func ExpiryDateNEQ(v time.Time) predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldNEQ(FieldExpiryDate, v))
+}
+
+// ExpiryDateIn applies the In predicate on the "expiry_date" field.
+func ExpiryDateIn(vs ...time.Time) predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldIn(FieldExpiryDate, vs...))
+}
+
+// ExpiryDateNotIn applies the NotIn predicate on the "expiry_date" field.
+func ExpiryDateNotIn(vs ...time.Time) predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldNotIn(FieldExpiryDate, vs...))
+}
+
+// ExpiryDateGT applies the GT predicate on the "expiry_date" field.
+func ExpiryDateGT(v time.Time) predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldGT(FieldExpiryDate, v))
+}
+
+// ExpiryDateGTE applies the GTE predicate on the "expiry_date" field.
+func ExpiryDateGTE(v time.Time) predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldGTE(FieldExpiryDate, v))
+}
+
+// ExpiryDateLT applies the LT predicate on the "expiry_date" field.
+func ExpiryDateLT(v time.Time) predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldLT(FieldExpiryDate, v))
+}
+
+// ExpiryDateLTE applies the LTE predicate on the "expiry_date" field.
+func ExpiryDateLTE(v time.Time) predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldLTE(FieldExpiryDate, v))
+}
+
+// ExpiryDateIsNil applies the IsNil predicate on the "expiry_date" field.
+func ExpiryDateIsNil() predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldIsNull(FieldExpiryDate))
+}
+
+// ExpiryDateNotNil applies the NotNil predicate on the "expiry_date" field.
+func ExpiryDateNotNil() predicate.TaskPlan {
+	return predicate.TaskPlan(sql.FieldNotNull(FieldExpiryDate))
 }
 
 // ReportIsNil applies the IsNil predicate on the "report" field.

@@ -85,6 +85,7 @@ var taskColumns = []*taskColumn{
 	{Column: sqlrows.Text("control", (*NewTask).control).OrNull(), merge: kept},
 	{Column: sqlrows.Text("control_reason", (*NewTask).controlReason).OrNull(), merge: kept},
 	{Column: sqlrows.Text("delayed", (*NewTask).delayed).OrNull(), expr: delayedSQL, merge: kept},
+	{Column: sqlrows.Number("keep_ms", (*NewTask).keep).OrNull(), merge: kept},
 	{
 		Column: sqlrows.Number("reference_version", (*NewTask).version).OrNull(), merge: "CAST({reference_version} AS bigint)",
 		read: func(s *Submitted) any { return &s.Version },
@@ -100,6 +101,14 @@ func (t *NewTask) version() int64 {
 		return -1
 	}
 	return *t.Version
+}
+
+// keep is the value of keep_ms; -1 is NULL.
+func (t *NewTask) keep() int64 {
+	if t.Options == nil || t.Options.Keep == 0 {
+		return -1
+	}
+	return t.Options.Keep.Milliseconds()
 }
 
 // specRevision is the value of spec_revision; -1 is NULL.

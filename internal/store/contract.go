@@ -157,6 +157,11 @@ type Upkeep interface {
 	RemoveEnded(ctx context.Context, p EndedTasks) (RemovedEnded, error)
 	// RemoveIdle removes the tasks of one page that are idle, as RemoveEnded does. A task with open children stays.
 	RemoveIdle(ctx context.Context, p WaitingTasks) (RemovedIdle, error)
+	// ExpireTasks reads a page of the tasks whose options may end or remove them by now. It fails those whose latest start or
+	// deadline is over and that wait, if no worker has begun them or no live process would claim them, leased to the process
+	// for a moment, and removes those that have been kept for as long as their options say. Those with a request or with open
+	// children are left. Removed tasks have at most so many recorded items, or are one.
+	ExpireTasks(ctx context.Context, process string, limit int, items int64) (Expired, error)
 	// PruneVersions forgets newest versions of references that have had no task for long enough, and looks for the tasks of
 	// others. It returns of how many rows it has done one of both, at most the limit. One with a task, whatever its status, stays.
 	PruneVersions(ctx context.Context, p OldVersions) (int, error)

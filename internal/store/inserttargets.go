@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"taskkit.dev/internal/dialect"
 )
@@ -57,7 +59,12 @@ func (i *inserter) withPlans(ctx context.Context, tasks []*NewTask) error {
 // plans stores the plans of tasks. Their number is a power of two, so that there are few
 // texts of the statement to prepare.
 func (i *inserter) plans(ctx context.Context, tasks []*NewTask) error {
-	args := make([]any, 0, planColumns*len(tasks))
+	args := make([]any, 0, (planColumns+1)*len(tasks))
+	now := time.Now()
+	for _, t := range tasks {
+		t.SetTimes(now)
+	}
+	expires := slices.ContainsFunc(tasks, func(t *NewTask) bool { return t.Options != nil && !t.Options.Expiry(now, false).IsZero() })
 	for _, t := range tasks {
 		options, err := t.Options.encode()
 		if err != nil {
@@ -71,13 +78,46 @@ func (i *inserter) plans(ctx context.Context, tasks []*NewTask) error {
 			where, field, total = TargetsFinding, t.Targets.Field, int64(0)
 		}
 		args = append(args, NewID().String(), t.ID.String(), where, field, total, orNull(string(t.Spec)), orNull(options))
+		if expires {
+			args = append(args, expiryOf(t, now))
+		}
 	}
-	_, err := i.handle.ExecContext(ctx, "INSERT INTO "+i.beside("taskkit_task_plan")+
-		" (id, task_id, targets, targets_field, targets_total, spec, options)\nVALUES "+rowsOf(len(tasks), planColumns), args...)
+	columns, rows := "id, task_id, targets, targets_field, targets_total, spec, options", rowsOf(len(tasks), planColumns)
+	if expires {
+		columns, rows = columns+", expiry_date", expiringRows(len(tasks))
+	}
+	_, err := i.handle.ExecContext(ctx, "INSERT INTO "+i.beside("taskkit_task_plan")+" ("+columns+")\nVALUES "+rows, args...)
 	if err != nil {
 		return fmt.Errorf("store the plans of %d tasks, the first is %s: %w", len(tasks), tasks[0].ID, err)
 	}
 	return nil
+}
+
+// expiryOf is when the options of a task may end or remove it first, as a parameter.
+func expiryOf(t *NewTask, now time.Time) any {
+	if t.Options == nil {
+		return nil
+	}
+	at := t.Options.Expiry(now, false)
+	if at.IsZero() {
+		return nil
+	}
+	return at.UTC().Format("2006-01-02 15:04:05.000000") + "+00:00"
+}
+
+// expiringRows are the parameters of n rows of a plan with an expiry.
+func expiringRows(n int) string {
+	var rows []string
+	for j := range n {
+		var row []string
+		for c := range planColumns + 1 {
+			row = append(row, "$"+strconv.Itoa(j*(planColumns+1)+c+1))
+		}
+		at := &row[planColumns]
+		*at = dialect.Either(*at+"::text::timestamptz", "strftime('%Y-%m-%d %H:%M:%f', "+*at+")")
+		rows = append(rows, "("+strings.Join(row, ", ")+")")
+	}
+	return strings.Join(rows, ", ")
 }
 
 // withTargets stores a task with its frozen targets, and sets its total. When all targets

@@ -32,12 +32,14 @@ type Options struct {
 	// OnFailure is what a bucket that fails means for the task; "": [FailureFails].
 	OnFailure OnFailure `json:"on_failure,omitempty"`
 	lifecycle.Times
-	// OfKind are the times that the kind gives its tasks, for a task that follows this one.
+	// OfKind are the times that the kind gives its tasks, see [NewTask.SetTimes], and to those that follow this one.
 	OfKind TimesOfKind `json:"of_kind,omitzero"`
 	// MaxRate is how many items a second the task processes at most; 0: as many as it can.
 	MaxRate float64 `json:"max_rate,omitempty"`
 	// Limits are those that the task must find free before it executes.
 	Limits []Limit `json:"limits,omitempty"`
+	// Keep is how long the task is kept after its end, in a column of its row too; 0: as long as its kind. See [KeepForever].
+	Keep time.Duration `json:"keep,omitempty"`
 }
 
 // TimesOfKind are the times of the tasks of a kind that are submitted without their own; 0 is none.
@@ -46,10 +48,18 @@ type TimesOfKind struct {
 	TimeLimit   time.Duration `json:"time_limit,omitempty"`
 }
 
-// SetDefaults sets the times of the kind that the task has not of its own. It can begin at a time.
-func (o *Options) SetDefaults(at time.Time) {
+// SetTimes sets the times of the kind that the task has not of its own, when it is stored.
+func (t *NewTask) SetTimes(now time.Time) {
+	o := t.Options
+	if o == nil || o.OfKind == (TimesOfKind{}) {
+		return
+	}
+	begins := now.Add(t.Delay)
+	if t.NotBefore.After(begins) {
+		begins = t.NotBefore
+	}
 	if o.LatestStart.IsZero() && o.OfKind.LatestStart > 0 {
-		o.LatestStart = at.Add(o.OfKind.LatestStart).UTC()
+		o.LatestStart = begins.Add(o.OfKind.LatestStart).UTC()
 	}
 	o.TimeLimit = cmp.Or(o.TimeLimit, o.OfKind.TimeLimit)
 }
@@ -58,24 +68,22 @@ func (o *Options) SetDefaults(at time.Time) {
 func (o *Options) Given() bool {
 	return o != nil && (o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
 		o.Child != nil || o.MaxParallel != 0 || o.OnFailure != "" ||
-		o.Times != (lifecycle.Times{}) || o.OfKind != (TimesOfKind{}) || o.MaxRate != 0 || len(o.Limits) > 0)
+		o.Times != (lifecycle.Times{}) || o.OfKind != (TimesOfKind{}) || o.MaxRate != 0 || len(o.Limits) > 0 || o.Keep != 0)
 }
 
 // inherited are the options that a task gets from the one that it follows. Whoever makes
 // it cannot do so to avoid an approval. The other may have failed because of its times, so these are left out but
 // for the window, and the times of the kind begin anew.
 func (o *Options) inherited() *Options {
-	own := &Options{
+	return &Options{
 		Conditions: lifecycle.Conditions{StopAfter: o.StopAfter, Approval: o.Approval}, MaxParallel: o.MaxParallel, OnFailure: o.OnFailure,
-		Times: lifecycle.Times{Window: o.Window}, OfKind: o.OfKind, MaxRate: o.MaxRate, Limits: o.Limits,
+		Times: lifecycle.Times{Window: o.Window}, OfKind: o.OfKind, MaxRate: o.MaxRate, Limits: o.Limits, Keep: o.Keep,
 	}
-	own.SetDefaults(time.Now())
-	return own
 }
 
 // OfBucket are the options of a bucket of the task. The bucket executes when the task may.
 func (o *Options) OfBucket(c Child) *Options {
-	return &Options{Child: &c, Times: lifecycle.Times{Window: o.Window, Deadline: o.Deadline}, Limits: o.Limits}
+	return &Options{Child: &c, Times: lifecycle.Times{Window: o.Window, Deadline: o.Deadline}, Limits: o.Limits, Keep: o.Keep}
 }
 
 // encode returns the options as they are stored; "" for none.

@@ -102,11 +102,12 @@ type ScheduleOptions struct {
 	UniqueKey string  `json:"unique_key,omitempty"`
 	Limits    []Limit `json:"limits,omitempty"`
 	lifecycle.Times
+	Keep time.Duration `json:"keep,omitempty"` // see [Options.Keep]
 }
 
 // Encode returns the options as they are stored; "" for none.
 func (o ScheduleOptions) Encode() (string, error) {
-	if o.UniqueKey == "" && len(o.Limits) == 0 && o.Times == (lifecycle.Times{}) {
+	if o.UniqueKey == "" && len(o.Limits) == 0 && o.Times == (lifecycle.Times{}) && o.Keep == 0 {
 		return "", nil
 	}
 	text, err := json.Marshal(o)

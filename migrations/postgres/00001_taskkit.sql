@@ -103,6 +103,7 @@ CREATE TABLE "{schema}"."taskkit_queued_task" (
   "follows_id" uuid NULL,
   "traceparent" text NULL,
   "targets_field" text NULL,
+  "keep_ms" bigint NULL,
   PRIMARY KEY ("id")
 );
 -- Create index "taskkit_claim" to table: "taskkit_queued_task"
@@ -114,7 +115,7 @@ CREATE INDEX "taskkit_requested" ON "{schema}"."taskkit_queued_task" ("control",
 -- Create index "taskkit_owner" to table: "taskkit_queued_task"
 CREATE INDEX "taskkit_owner" ON "{schema}"."taskkit_queued_task" ("owner_id", "id") WHERE workflow_status NOT IN ('SCHEDULING', 'EXECUTING') AND parent_id IS NULL;
 -- Create index "taskkit_ended" to table: "taskkit_queued_task"
-CREATE INDEX "taskkit_ended" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "workflow_stopped_date") WHERE workflow_stopped_date IS NOT NULL;
+CREATE INDEX "taskkit_ended" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "workflow_stopped_date") WHERE workflow_stopped_date IS NOT NULL AND keep_ms IS NULL;
 -- Create index "taskkit_unique_key" to table: "taskkit_queued_task"
 CREATE UNIQUE INDEX "taskkit_unique_key" ON "{schema}"."taskkit_queued_task" ("execution_component_name", "unique_key") WHERE unique_key IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_idempotency_key" to table: "taskkit_queued_task"
@@ -372,6 +373,7 @@ CREATE TABLE "{schema}"."taskkit_task_plan" (
   "targets_total" bigint NULL,
   "spec" json NULL,
   "options" json NULL,
+  "expiry_date" timestamptz NULL,
   "report" json NULL,
   "task_id" uuid NOT NULL,
   PRIMARY KEY ("id"),
@@ -379,6 +381,8 @@ CREATE TABLE "{schema}"."taskkit_task_plan" (
 );
 -- Create index "taskkit_task_plan_task_id_key" to table: "taskkit_task_plan"
 CREATE UNIQUE INDEX "taskkit_task_plan_task_id_key" ON "{schema}"."taskkit_task_plan" ("task_id");
+-- Create index "taskkit_plan_expiry" to table: "taskkit_task_plan"
+CREATE INDEX "taskkit_plan_expiry" ON "{schema}"."taskkit_task_plan" ("expiry_date") WHERE expiry_date IS NOT NULL;
 -- Create "taskkit_task_rate" table
 CREATE TABLE "{schema}"."taskkit_task_rate" (
   "id" uuid NOT NULL,

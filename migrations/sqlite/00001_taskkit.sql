@@ -84,6 +84,7 @@ CREATE TABLE `taskkit_queued_task` (
   `follows_id` uuid NULL,
   `traceparent` text NULL,
   `targets_field` text NULL,
+  `keep_ms` integer NULL,
   PRIMARY KEY (`id`),
   CONSTRAINT `taskkit_control` CHECK (CASE control WHEN '' THEN 1 WHEN 'STOP' THEN 1 WHEN 'PAUSE' THEN 1 WHEN 'DELETE' THEN 1 ELSE 0 END),
   CONSTRAINT `taskkit_counts` CHECK ((fence | checkpoint_seq | attempts | position | round | items_done | items_failed | items_skipped) >= 0),
@@ -102,7 +103,7 @@ CREATE INDEX `taskkit_requested` ON `taskkit_queued_task` (`control`, `id`) WHER
 -- Create index "taskkit_owner" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_owner` ON `taskkit_queued_task` (`owner_id`, `id`) WHERE parent_id IS NULL;
 -- Create index "taskkit_ended" to table: "taskkit_queued_task"
-CREATE INDEX `taskkit_ended` ON `taskkit_queued_task` (`execution_component_name`, `workflow_stopped_date`) WHERE workflow_stopped_date IS NOT NULL;
+CREATE INDEX `taskkit_ended` ON `taskkit_queued_task` (`execution_component_name`, `workflow_stopped_date`) WHERE workflow_stopped_date IS NOT NULL AND keep_ms IS NULL;
 -- Create index "taskkit_unique_key" to table: "taskkit_queued_task"
 CREATE UNIQUE INDEX `taskkit_unique_key` ON `taskkit_queued_task` (`execution_component_name`, `unique_key`) WHERE unique_key IS NOT NULL AND workflow_status IN ('QUEUED', 'SCHEDULING', 'EXECUTING');
 -- Create index "taskkit_idempotency_key" to table: "taskkit_queued_task"
@@ -321,12 +322,15 @@ CREATE TABLE `taskkit_task_plan` (
   `targets_total` integer NULL,
   `spec` text NULL,
   `options` text NULL,
+  `expiry_date` datetime NULL,
   `report` text NULL,
   `task_id` uuid NOT NULL,
   PRIMARY KEY (`id`)
 );
 -- Create index "taskkit_task_plan_task_id_key" to table: "taskkit_task_plan"
 CREATE UNIQUE INDEX `taskkit_task_plan_task_id_key` ON `taskkit_task_plan` (`task_id`);
+-- Create index "taskkit_plan_expiry" to table: "taskkit_task_plan"
+CREATE INDEX `taskkit_plan_expiry` ON `taskkit_task_plan` (`expiry_date`) WHERE expiry_date IS NOT NULL;
 -- Create "taskkit_task_process" table
 CREATE TABLE `taskkit_task_process` (
   `id` text NOT NULL,

@@ -34,6 +34,13 @@ type UnknownKindsEnded struct {
 	Tasks  int
 }
 
+// TasksExpired: tasks that no worker has begun have ended in FAILURE, since their latest start or their deadline
+// was over, see taskkit.WithLatestStart.
+type TasksExpired struct {
+	Worker string
+	Tasks  int
+}
+
 // WorkerEnded: a worker does nothing more under its ID. It no longer has any task,
 // with or without a last event of them.
 type WorkerEnded struct {
@@ -273,6 +280,7 @@ func (IndicatorUnreadable) event() {}
 func (TasksTakenOver) event()      {}
 func (KindUnknown) event()         {}
 func (UnknownKindsEnded) event()   {}
+func (TasksExpired) event()        {}
 func (ScheduleFired) event()       {}
 func (ScheduleMissed) event()      {}
 func (ScheduleSkipped) event()     {}

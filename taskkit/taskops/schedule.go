@@ -70,7 +70,7 @@ const (
 // docs/schedules.md for clock changes.
 //
 // The owner of the tasks is [taskkit.SystemOwner], unless [taskkit.OwnedBy] names another. Other options may be
-// [taskkit.RunAs], [taskkit.WithQueue], [taskkit.WithPriority], [taskkit.WithLimit], [taskkit.WithTimeLimit], [taskkit.WithWindow],
+// [taskkit.RunAs], [taskkit.WithQueue], [taskkit.WithPriority], [taskkit.WithLimit], [taskkit.WithTimeLimit], [taskkit.WithWindow], [taskkit.WithRetention],
 // [taskkit.WithSchema] and [taskkit.WithActor], who makes the change; and [taskkit.WithUniqueKey]: while another task has the
 // key, fires are skipped. Any other is a *[taskkit.OptionError]. A
 // schedule that cannot be is a *[ScheduleError], and a spec that is refused a *[taskkit.SpecError].

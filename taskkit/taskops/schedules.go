@@ -39,6 +39,7 @@ type ScheduleInfo struct {
 	UniqueKey    string           `json:"unique_key,omitempty"`
 	Limits       map[string]int   `json:"limits,omitempty"`
 	TimeLimit    time.Duration    `json:"time_limit,omitempty"`
+	Retention    time.Duration    `json:"retention,omitempty"` // of the tasks, see taskkit.WithRetention
 	Window       string           `json:"window,omitempty"`
 
 	Paused       bool      `json:"paused"`
@@ -165,6 +166,7 @@ func (o *Operator) SetSchedule(ctx context.Context, name, kind string, spec json
 	options := func(row *store.Schedule) string {
 		o, _ := store.DecodeScheduleOptions(row.Options)
 		o.UniqueKey, o.Window, o.TimeLimit = cmp.Or(sub.Options.UniqueKey, o.UniqueKey), cmp.Or(sub.Options.Window, o.Window), cmp.Or(sub.Options.TimeLimit, o.TimeLimit)
+		o.Keep = cmp.Or(sub.Options.Keep, o.Keep)
 		if len(sub.Options.Limits) > 0 {
 			o.Limits = sub.Options.Limits
 		}
@@ -324,7 +326,7 @@ func scheduleInfo(s *store.Schedule) *ScheduleInfo {
 		Version: s.Version, Created: s.Created, CreatedBy: s.CreatedBy, Modified: s.Modified, ModifiedBy: s.ModifiedBy,
 	}
 	if o, err := store.DecodeScheduleOptions(s.Options); err == nil {
-		info.UniqueKey, info.TimeLimit, info.Window = o.UniqueKey, o.TimeLimit, o.Window
+		info.UniqueKey, info.TimeLimit, info.Window, info.Retention = o.UniqueKey, o.TimeLimit, o.Window, o.Keep
 		for _, l := range o.Limits {
 			if info.Limits == nil {
 				info.Limits = make(map[string]int)

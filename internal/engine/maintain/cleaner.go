@@ -91,6 +91,9 @@ func (c *Cleaner) pass(ctx context.Context) (workers int, err error) {
 		err = c.idle(ctx, &found)
 	}
 	if err == nil {
+		err = c.expire(ctx, &found)
+	}
+	if err == nil {
 		err = c.versions(ctx)
 	}
 	if err == nil && c.Intervals.Events > 0 {
@@ -197,6 +200,27 @@ func (c *Cleaner) ended(ctx context.Context, found *taskevent.OldRemoved) error 
 			if r.Next == (store.EndedCursor{}) || idle[kind] == cleanIdlePages {
 				delete(idle, kind)
 			}
+		}
+	}
+	return nil
+}
+
+// expire ends and removes tasks as their options say.
+func (c *Cleaner) expire(ctx context.Context, found *taskevent.OldRemoved) error {
+	failed := 0
+	defer func() {
+		if failed > 0 {
+			c.Events.Report(taskevent.TasksExpired{Worker: c.Events.Worker, Tasks: failed})
+		}
+	}()
+	for more := true; more; {
+		err := c.short(ctx, func(ctx context.Context) error {
+			e, err := c.Store.ExpireTasks(ctx, c.Events.Worker, cleanPage, cleanItems)
+			failed, found.Tasks, more = failed+len(e.Failed), found.Tasks+len(e.Removed), e.More
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -147,6 +147,8 @@ func line(e taskevent.Event) (level slog.Level, message string, args []any) {
 		return slog.LevelWarn, "tasks wait whose kind or revision no live worker of their queue knows", []any{"kind", e.Kind, "revision", e.Revision, "queue", e.Queue, "tasks", e.Tasks, "since", e.Since}
 	case taskevent.UnknownKindsEnded:
 		return slog.LevelWarn, "ended tasks whose kind or revision has been unknown for too long", []any{"tasks", e.Tasks}
+	case taskevent.TasksExpired:
+		return slog.LevelWarn, "failed tasks that waited beyond their latest start or deadline", []any{"tasks", e.Tasks}
 	case taskevent.TasksTakenOver:
 		return slog.LevelWarn, "released the tasks of lost workers", []any{"dead", e.Dead, "released", len(e.Tasks), "ended", len(e.Ended)}
 	case taskevent.ScheduleFired, taskevent.ScheduleMissed, taskevent.ScheduleFailed, taskevent.ScheduleSkipped, taskevent.ScheduleAlternates:

@@ -57,6 +57,7 @@ func TestLines(t *testing.T) {
 		taskevent.TasksTakenOver{},
 		taskevent.KindUnknown{},
 		taskevent.UnknownKindsEnded{},
+		taskevent.TasksExpired{},
 		taskevent.ClaimLost{},
 		taskevent.BatchShrunk{},
 		taskevent.ItemSkipped{},

@@ -24,3 +24,10 @@ func (n *node) EndUnknownKinds(ctx context.Context, process string, after time.D
 		return n.db.EndUnknownKinds(ctx, process, after, limit)
 	})
 }
+
+// ExpireTasks implements [store.Upkeep].
+func (n *node) ExpireTasks(ctx context.Context, process string, limit int, items int64) (store.Expired, error) {
+	return do(ctx, n, "ExpireTasks", func(ctx context.Context) (store.Expired, error) {
+		return n.db.ExpireTasks(ctx, process, limit, items)
+	})
+}

@@ -34,8 +34,8 @@ func (b *Base) EraseResults(ctx context.Context, limit int) (erased int, err err
 	return erased, nil
 }
 
-// endedTask is the condition that a task has ended, in the words of the index taskkit_ended.
-const endedTask = "workflow_stopped_date IS NOT NULL"
+// endedTask is the condition that a task has ended and is kept as long as its kind, in the words of the index taskkit_ended.
+const endedTask = "workflow_stopped_date IS NOT NULL AND keep_ms IS NULL"
 
 // EndedKinds implements [store.Upkeep]. It reads the first entry of each kind in the index taskkit_ended.
 func (b *Base) EndedKinds(ctx context.Context) (found []store.EndedKind, err error) {

@@ -49,7 +49,7 @@ func (s *Store) EndedKinds(ctx context.Context) (found []store.EndedKind, err er
 	defer s.mu.Unlock()
 	ages := make(map[string]time.Duration)
 	for _, r := range s.tasks {
-		if !r.Status.Live() {
+		if !r.Status.Live() && s.options(r.ID).Keep == 0 {
 			ages[r.Kind] = max(ages[r.Kind], s.now().Sub(*r.Stopped))
 		}
 	}
@@ -76,7 +76,7 @@ func (s *Store) RemoveEnded(ctx context.Context, p store.EndedTasks) (removed st
 	}
 	var old []store.EndedCursor
 	for id, r := range s.tasks {
-		if r.Kind != p.Kind || r.Status.Live() || s.now().Sub(*r.Stopped) <= p.Period {
+		if r.Kind != p.Kind || r.Status.Live() || s.options(id).Keep != 0 || s.now().Sub(*r.Stopped) <= p.Period {
 			continue
 		}
 		if at := (store.EndedCursor{Ended: *r.Stopped, ID: id}); order(at, p.After) > 0 {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -27,6 +28,7 @@ func newPlan(n *store.NewTask) (*plan, error) {
 	if !n.HasPlan() {
 		return nil, nil //nolint:nilnil // no plan is an answer
 	}
+	n.SetTimes(time.Now())
 	p := &plan{spec: slices.Clone(n.Spec)}
 	if n.Options != nil {
 		p.options = *n.Options

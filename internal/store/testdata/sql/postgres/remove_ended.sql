@@ -1,7 +1,7 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
 SELECT id, workflow_stopped_date, items_failed + items_skipped FROM "taskkit".taskkit_queued_task
-WHERE workflow_stopped_date IS NOT NULL AND execution_component_name = $1
+WHERE workflow_stopped_date IS NOT NULL AND keep_ms IS NULL AND execution_component_name = $1
     AND workflow_stopped_date < statement_timestamp() - $2::bigint::float8 * interval '1 millisecond'
 ORDER BY workflow_stopped_date, id LIMIT $3;
 
@@ -19,7 +19,7 @@ DELETE FROM "taskkit".taskkit_queued_task WHERE id IN (
 COMMIT;
 
 SELECT id, workflow_stopped_date, items_failed + items_skipped FROM "taskkit".taskkit_queued_task
-WHERE workflow_stopped_date IS NOT NULL AND execution_component_name = $1
+WHERE workflow_stopped_date IS NOT NULL AND keep_ms IS NULL AND execution_component_name = $1
     AND workflow_stopped_date < statement_timestamp() - $2::bigint::float8 * interval '1 millisecond'
     AND (workflow_stopped_date, id) > ($4::text::timestamptz, $5::text::uuid)
 ORDER BY workflow_stopped_date, id LIMIT $3;

@@ -1,7 +1,7 @@
 -- Written by TestStatements; each statement once, in the order of execution.
 
 SELECT id, workflow_stopped_date, items_failed + items_skipped FROM taskkit_queued_task
-WHERE workflow_stopped_date IS NOT NULL AND execution_component_name = $1
+WHERE workflow_stopped_date IS NOT NULL AND keep_ms IS NULL AND execution_component_name = $1
     AND workflow_stopped_date < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $2 / 1000.0))
 ORDER BY workflow_stopped_date, id LIMIT $3;
 
@@ -17,7 +17,7 @@ DELETE FROM taskkit_queued_task WHERE id IN (
 COMMIT;
 
 SELECT id, workflow_stopped_date, items_failed + items_skipped FROM taskkit_queued_task
-WHERE workflow_stopped_date IS NOT NULL AND execution_component_name = $1
+WHERE workflow_stopped_date IS NOT NULL AND keep_ms IS NULL AND execution_component_name = $1
     AND workflow_stopped_date < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $2 / 1000.0))
     AND (workflow_stopped_date, id) > (strftime('%Y-%m-%d %H:%M:%f', $4), $5)
 ORDER BY workflow_stopped_date, id LIMIT $3;
