@@ -1,7 +1,9 @@
 package taskkit
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -38,6 +40,7 @@ type submission struct {
 	over          over  // nil: there was no Over
 	sample        int   // the interval of Sample; 0: there was none
 	submitted     *Task // see WithSubmitted; or nil
+	logger        *slog.Logger
 	errs          []error
 }
 
@@ -53,6 +56,22 @@ type submitOptions []SubmitOption
 func (all submitOptions) applySubmit(s *submission) {
 	for _, o := range all {
 		o.applySubmit(s)
+	}
+}
+
+// WithLogger writes a line at level Info for each task that is stored, with its kind, its id and the size of its spec in
+// bytes, as JSON. The task exists if the transaction commits. Without it a submission logs nothing. Nil is none.
+func WithLogger(l *slog.Logger) SubmitOption {
+	return submitOption(func(s *submission) { s.logger = l })
+}
+
+// log writes the lines of [WithLogger].
+func (s *submission) log(ctx context.Context, tasks []store.NewTask) {
+	if s.logger == nil {
+		return
+	}
+	for i := range tasks {
+		s.logger.InfoContext(ctx, "task submitted", "kind", tasks[i].Kind, "task", tasks[i].ID, "spec_bytes", len(tasks[i].Spec))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"log/slog"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -32,7 +33,7 @@ var everyOption = map[string]SubmitOption{
 	"WithLatestStart": WithLatestStart(time.Unix(1, 0)), "WithDeadline": WithDeadline(time.Unix(1, 0)), "WithTimeLimit": WithTimeLimit(time.Hour),
 	"WithMaxRate": WithMaxRate(5), "WithLimit": WithLimit("k", 1), "WithPreview": WithPreview(), "WithMaxChanges": WithMaxChanges("", "", 1),
 	"WithTargets": WithTargets(slices.Values([]string{"Ada"})), "WithSample": WithSample(2), "WithSubmitted": WithSubmitted(new(Task)),
-	"WithRetention": WithRetention(time.Hour), "SubmitOptions": SubmitOptions(WithPriority(PriorityHigh), WithReason("r")),
+	"WithRetention": WithRetention(time.Hour), "WithLogger": WithLogger(slog.New(slog.DiscardHandler)), "SubmitOptions": SubmitOptions(WithPriority(PriorityHigh), WithReason("r")),
 }
 
 // TestEveryOptionIsKnown: an option that is new is in everyOption, so that the tests of this file

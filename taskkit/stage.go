@@ -34,7 +34,7 @@ type Stage struct {
 // task, so OwnedBy is not needed. Options that identify a task, that say when it starts, or
 // that need the handle of the submission are an *[OptionError]: [WithUniqueKey],
 // [WithIdempotencyKey], [WithCoalescing], [WithSubmitted], [WithTargets], [WithSample],
-// [WithNotBefore], [WithDelay], [WithSchema], [WithoutNotify] and WithParent. [WithPreview] is
+// [WithNotBefore], [WithDelay], [WithSchema], [WithoutNotify], [WithLogger] and WithParent. [WithPreview] is
 // allowed, so that a preview and its execution can be two stages.
 func NewStage[Spec, State, Result any](name string, k *Kind[Spec, State, Result], spec Spec, opts ...SubmitOption) Stage {
 	forgetSubmitted(opts)
@@ -94,6 +94,7 @@ func (s *submission) refuseInStage() {
 		{s.Delay != 0, "WithDelay", start},
 		{s.schema != "", "WithSchema", where},
 		{s.withoutNotify, "WithoutNotify", where},
+		{s.logger != nil, "WithLogger", where},
 		{s.NewTask.Parent != uuid.Nil, "WithParent", "a stage is a child of its composite task already: leave the option out"},
 	} {
 		if o.given {

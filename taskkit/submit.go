@@ -90,6 +90,7 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 	if inBatch && err == nil && s.NewTask.Parent != uuid.Nil {
 		batch.SubmittedChildren()
 	}
+	s.log(ctx, tasks)
 	if s.submitted != nil {
 		*s.submitted = submittedTask(&tasks[0])
 	}
