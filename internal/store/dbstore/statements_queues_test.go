@@ -41,6 +41,16 @@ func (c *calls) queues() {
 		_, err := s.EndUnknownKinds(ctx, "p", time.Nanosecond, 10)
 		return err
 	})
+	c.insert("insert_expiring", false, newTask(func(t *store.NewTask) {
+		t.Options = &store.Options{Times: lifecycle.Times{LatestStart: time.Unix(1, 0)}, Keep: time.Hour}
+	}))
+	var expired store.Expired
+	c.record("expire_tasks", func() (err error) { expired, err = s.ExpireTasks(ctx, "p", 10, 10); return err })
+	for _, id := range expired.Failed { // no later statement is about it
+		if _, err := s.Request(ctx, id, store.Request{Action: lifecycle.ActDelete}); err != nil {
+			c.Fatal(err)
+		}
+	}
 	c.record("unknown_kinds", func() error { _, err := s.UnknownKinds(ctx); return err })
 	c.record("queue_counts", func() error { _, err := s.QueueCounts(ctx, store.QueueRead); return err })
 }

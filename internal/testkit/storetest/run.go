@@ -75,7 +75,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 
 		"QueuePaused": queuePaused, "QueuePauses": queuePauses, "QueueCounts": queueCounts, "SettingChanges": settingChanges,
 		"DeadGroups": deadGroups, "DeadAsListed": deadAsListed,
-		"UnknownKinds": unknownKinds, "UnknownKindsEnd": unknownKindsEnd, "UnknownKindsKnown": unknownKindsKnown,
+		"UnknownKinds": unknownKinds, "UnknownKindsEnd": unknownKindsEnd, "UnknownKindsKnown": unknownKindsKnown, "ExpireTasks": expireTasks,
 
 		"RequestedFirst": requestedFirst, "ClaimRequested": claimRequested, "Unstarted": unstarted, "LostUnstarted": lostUnstarted, "StalledStays": stalledStays,
 
