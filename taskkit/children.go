@@ -6,7 +6,6 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/engine/session"
-	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
@@ -131,11 +130,8 @@ func WithMaxParallel(n int) SubmitOption {
 func (k *Kind[Spec, State, Result]) checkChildren(s *submission) error {
 	o := s.Options
 	var ofItems, ofBuckets string // the first option given that is for either
-	switch {
-	case o.Canary != 0:
+	if o.Canary != 0 {
 		ofItems = "WithCanary"
-	case o.StopAfter != (lifecycle.StopPolicy{}):
-		ofItems = "WithStopAfter"
 	}
 	switch {
 	case o.MaxParallel != 0:
@@ -145,7 +141,7 @@ func (k *Kind[Spec, State, Result]) checkChildren(s *submission) error {
 	}
 	switch {
 	case ofItems != "" && (k.def.Segments || k.def.Stages):
-		return &OptionError{ofItems, fmt.Sprintf("kind %s has buckets or stages, which process the items: the task itself would count none until they have ended", k.def.Name)}
+		return &OptionError{ofItems, fmt.Sprintf("kind %s has buckets or stages, which process the items side by side: none is the first", k.def.Name)}
 	case ofBuckets != "" && !k.def.Segments:
 		return &OptionError{ofBuckets, fmt.Sprintf("kind %s has no buckets: add a method Segments to its executor, and run go generate", k.def.Name)}
 	}

@@ -29,14 +29,14 @@ type Settings struct {
 
 // Change changes settings of a task that has not ended, all of them or none. It returns an
 // *[OptionError] for an invalid setting, for MaxParallel of a task without buckets, and for
-// StopAfter and MaxRate of a task with buckets, which process its items. It returns a
+// MaxRate of a task with buckets, which process its items. It returns a
 // *[StateError] when the task has ended or is to end.
 func (c *Client) Change(ctx context.Context, id ID, s Settings, opts ...RequestOption) (*Task, error) {
 	change, err := s.request()
 	if err != nil {
 		return nil, err
 	}
-	if s.MaxParallel != 0 || s.MaxRate != nil || s.StopAfter != "" {
+	if s.MaxParallel != 0 || s.MaxRate != nil {
 		op, err := c.tables(ctx)
 		if err != nil {
 			return nil, err
@@ -50,8 +50,6 @@ func (c *Client) Change(ctx context.Context, id ID, s Settings, opts ...RequestO
 			return nil, &OptionError{"Settings.MaxParallel", fmt.Sprintf("task %s has no buckets", id)}
 		case buckets && s.MaxRate != nil:
 			return nil, &OptionError{"Settings.MaxRate", fmt.Sprintf("task %s has buckets, which process its items: change how many run at once with MaxParallel", id)}
-		case buckets && s.StopAfter != "":
-			return nil, &OptionError{"Settings.StopAfter", fmt.Sprintf("task %s has buckets, and a limit counts the items of one task: give it to a bucket, or set stopafter= in the directive, which holds for each", id)}
 		}
 	}
 	set := requestOption(func(r *requestOptions) {

@@ -2,7 +2,6 @@ package taskkit
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/google/uuid"
 
@@ -100,14 +99,6 @@ func (c *Client) send(ctx context.Context, id ID, r store.Request) (*Task, error
 	op, err := c.tables(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if r.StopAfter != (lifecycle.StopPolicy{}) && r.Action != lifecycle.ActChange {
-		switch buckets, err := hasBuckets(ctx, op, id); {
-		case err != nil:
-			return nil, c.public(ctx, err)
-		case buckets:
-			return nil, &OptionError{"WithStopAfter", fmt.Sprintf("task %s has buckets, and a limit counts the items of one task: give it to a bucket, or set stopafter= in the directive, which holds for each", id)}
-		}
 	}
 	t, err := op.Request(ctx, id, r)
 	if err != nil {

@@ -121,6 +121,9 @@ func (k *Kind[Spec, State, Result]) options(opts []SubmitOption) *submission {
 		Revision:  k.def.Revision, Priority: int(PriorityNormal), Total: -1, Secrets: k.hidden(), Ledger: k.def.Ledger,
 		Options: &store.Options{OfKind: store.TimesOfKind{LatestStart: k.def.LatestStart, TimeLimit: k.def.TimeLimit}},
 	}}
+	if k.def.Segments || k.def.Stages {
+		s.Options.StopAfter = k.stopAfter // which its children check
+	}
 	for _, o := range opts {
 		o.applySubmit(s)
 	}

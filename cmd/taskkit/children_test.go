@@ -133,7 +133,11 @@ first       one      COMPLETED  1 of 1, 1 failed  ID
 second      numbers  COMPLETED  4                 ID
   bucket 1  numbers  COMPLETED  2 of 2            ID
   bucket 2  numbers  FAILURE    0                 ID
-  bucket 3  numbers  COMPLETED  2 of 2            ID`
+  bucket 3  numbers  COMPLETED  2 of 2            ID
+
+Failed items
+ITEM  CODE         DETAIL
+Ada   item_failed`
 		if got := s.childrenShown(t, family); got != want {
 			t.Errorf("the tree is\n%s\nwant\n%s", got, want)
 		}

@@ -64,6 +64,9 @@ type Write struct {
 	// StopAfter, the policy of its kind. Not with an end.
 	Check     bool
 	StopAfter lifecycle.StopPolicy
+	// CheckParents: items have failed that count for the stop policies of the tasks above, which are paused with their children if
+	// one is reached. Only with Checkpoint.
+	CheckParents bool
 
 	// Wait, To QUEUED: what the task waits for, of a kind that may have children. At is
 	// [Forever] then, and Reason is [lifecycle.ReasonChildren] or, if the task ends next,

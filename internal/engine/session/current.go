@@ -104,8 +104,12 @@ func (c *current) checkpoint(state, result json.RawMessage) store.Write {
 	return w
 }
 
-// check makes the store check a write that may bring the task to a limit. An end is not checked: nothing follows it.
+// check makes the store check a write that may bring the task, or one above it, to a limit. An end of the task is checked for those above.
 func (c *current) check(w *store.Write) {
+	w.CheckParents = c.parent() != nil && w.Checkpoint && (w.Progress.Failed > c.progress.Failed || w.To.Terminal() && w.Progress.Failed > 0)
+	if c.isBucket() {
+		return // the policy of its kind is for the whole task
+	}
 	if !w.To.Terminal() && c.conditions().MustCheck(c.progress, w.Progress) {
 		w.Check, w.StopAfter = true, c.kind.StopAfter
 	}

@@ -54,6 +54,7 @@ func (c *calls) children() {
 	wait.Wait, wait.Pause = &store.Wait{OpenAtMost: 5, OnFailure: store.FailurePauses}, "a child has failed"
 	apply("apply_wait", wait)
 	parent.Seq++
+	c.record("count_children_again", func() error { _, err := s.CountChildren(ctx, []uuid.UUID{parent.ID}); return err })
 	c.ok(c.ended(parts[0], lifecycle.Failure), c.ended(parts[1], lifecycle.Error))
 	c.record("request_retry_of_child", func() error {
 		_, err := s.Request(ctx, parts[1].ID, store.Request{Action: lifecycle.ActRetry})
@@ -82,6 +83,22 @@ func (c *calls) children() {
 	c.ok(c.insertInto([]store.NewTask{newTask(child)}, false)) // one that is removed at once
 	passOn("pass_on_delete", lifecycle.ActDelete)
 	c.ok(c.ended(parts[2], lifecycle.Completed))
+
+	above := c.newParent()
+	_, err := s.Request(ctx, above.ID, store.Request{Action: lifecycle.ActChange, StopAfter: lifecycle.StopPolicy{Failed: 1}})
+	c.ok(err, c.insertInto([]store.NewTask{newTask(func(t *store.NewTask) {
+		child(t)
+		t.Parent, t.Options.Child.Parent, t.Queue = above.ID, above.ID, "above"
+	})}, false))
+	part := c.claims("above", 1)[0]
+	failed := store.Write{
+		Lease: part.Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage("{}"), CheckParents: true,
+		Progress: lifecycle.Progress{Total: 2, Failed: 1}, Items: []store.Item{{Key: `"a"`, Outcome: store.ItemFailed, Code: "c"}},
+	}
+	apply("apply_failed_item_of_child", failed)
+	if t, err := s.Task(ctx, above.ID); err != nil || t.Control != lifecycle.Pause {
+		c.Fatalf("the parent is not paused: %v, %v", t.Control, err)
+	}
 
 	ending := c.newParent()
 	apply("apply_end_with_children", store.Write{Lease: ending.Lease, To: lifecycle.Failure, HasChildren: true})

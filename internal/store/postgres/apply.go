@@ -131,6 +131,9 @@ func (s *Store) Apply(ctx context.Context, _ string, writes []*store.Write) ([]s
 // took effect. A task that was removed has no records. The end of a task with open children
 // is not made.
 func (s *Store) apply(ctx context.Context, q store.Querier, writes []*store.Write) ([]store.Applied, error) {
+	if err := s.LockPolicies(ctx, q, writes); err != nil {
+		return nil, err
+	}
 	open, err := s.OpenParents(ctx, q, writes)
 	if err != nil {
 		return nil, err

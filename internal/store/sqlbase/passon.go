@@ -118,15 +118,15 @@ type passedChange struct {
 }
 
 // passOn passes one request on.
-func (b *Base) passOn(ctx context.Context, q store.Querier, r *requestedOf, limit int) (changed []uuid.UUID, more bool, err error) {
+func (t Statements) passOn(ctx context.Context, q store.Querier, r *requestedOf, limit int) (changed []uuid.UUID, more bool, err error) {
 	type child struct {
 		id     uuid.UUID
 		change passedChange
 	}
 	var children []child
-	where := " WHERE " + b.childOfAny("q", "$1") + " AND " + inStatus("q", openStatuses) + " AND " + differs("q", r.control)
-	n, err := sqlrows.Query(ctx, q, b.SQL("SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND "+b.hasOpenChildren()+" FROM {s}taskkit_queued_task q"+where+
-		" LIMIT $2 "+b.lockRowSkipping("q")), []any{b.idsArg(r.ids), int64(limit)}, func(rows *sql.Rows) error {
+	where := " WHERE " + t.childOfAny("q", "$1") + " AND " + inStatus("q", openStatuses) + " AND " + differs("q", r.control)
+	n, err := sqlrows.Query(ctx, q, t.SQL("SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND "+t.hasOpenChildren()+" FROM {s}taskkit_queued_task q"+where+
+		" LIMIT $2 "+t.lockRowSkipping("q")), []any{t.idsArg(r.ids), int64(limit)}, func(rows *sql.Rows) error {
 		var (
 			id     uuid.UUID
 			f      lifecycle.Found
@@ -153,17 +153,17 @@ func (b *Base) passOn(ctx context.Context, q store.Querier, r *requestedOf, limi
 		groups[c.change] = append(groups[c.change], c.id)
 	}
 	for _, g := range order {
-		if err := b.changeAll(ctx, q, r, g, groups[g]); err != nil {
+		if err := t.changeAll(ctx, q, r, g, groups[g]); err != nil {
 			return nil, false, err
 		}
 		changed = append(changed, groups[g]...)
 	}
 	if n < limit && r.control == lifecycle.Delete {
-		gone, err := sqlrows.IDs(ctx, q, b.SQL("DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM {s}taskkit_queued_task q WHERE "+
-			b.childOfAny("q", "$1")+" AND "+inStatus("q", "("+TerminalStatuses()+")")+" LIMIT $2 "+b.skipLocked()+") RETURNING id"),
-			b.idsArg(r.ids), int64(limit-n))
+		gone, err := sqlrows.IDs(ctx, q, t.SQL("DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM {s}taskkit_queued_task q WHERE "+
+			t.childOfAny("q", "$1")+" AND "+inStatus("q", "("+TerminalStatuses()+")")+" LIMIT $2 "+t.skipLocked()+") RETURNING id"),
+			t.idsArg(r.ids), int64(limit-n))
 		if err == nil {
-			err = b.removeChildren(ctx, q, gone)
+			err = t.removeChildren(ctx, q, gone)
 		}
 		if err != nil {
 			return nil, false, err
@@ -173,38 +173,38 @@ func (b *Base) passOn(ctx context.Context, q store.Querier, r *requestedOf, limi
 	if n >= limit {
 		return changed, true, nil
 	}
-	if b.Dialect() == dialect.SQLite {
+	if t.dialect == dialect.SQLite {
 		return changed, false, nil // a writer is alone
 	}
-	left, err := sqlrows.Count(ctx, q, b.SQL("SELECT 1 FROM {s}taskkit_queued_task q"+where+" LIMIT 1"), b.idsArg(r.ids))
+	left, err := sqlrows.Count(ctx, q, t.SQL("SELECT 1 FROM {s}taskkit_queued_task q"+where+" LIMIT 1"), t.idsArg(r.ids))
 	return changed, left > 0, err
 }
 
 // changeAll makes a change of children that are locked.
-func (b *Base) changeAll(ctx context.Context, q store.Querier, r *requestedOf, g passedChange, ids []uuid.UUID) error {
-	if err := b.recordEvents(ctx, q, ids, g.action, r.actor, g.was); err != nil {
+func (t Statements) changeAll(ctx context.Context, q store.Querier, r *requestedOf, g passedChange, ids []uuid.UUID) error {
+	if err := t.recordEvents(ctx, q, ids, g.action, r.actor, g.was); err != nil {
 		return err
 	}
 	if g.Effect == lifecycle.Removed {
-		_, err := q.ExecContext(ctx, b.SQL("DELETE FROM {s}taskkit_queued_task WHERE id "+b.anyID("$1")), b.idsArg(ids))
+		_, err := q.ExecContext(ctx, t.SQL("DELETE FROM {s}taskkit_queued_task WHERE id "+t.anyID("$1")), t.idsArg(ids))
 		return err
 	}
-	args := []any{b.idsArg(ids), r.actor.String()}
+	args := []any{t.idsArg(ids), r.actor.String()}
 	if g.Control != lifecycle.None {
 		args = append(args, optionalID(r.actor), cmp.Or(g.Reason, lifecycle.ReasonParent))
 	}
-	if _, err := q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_queued_task SET "+assignments(g.Change)+", modified_date = {now}, modified_by = $2 WHERE id "+b.anyID("$1")), args...); err != nil {
+	if _, err := q.ExecContext(ctx, t.SQL("UPDATE {s}taskkit_queued_task SET "+assignments(g.Change)+", modified_date = {now}, modified_by = $2 WHERE id "+t.anyID("$1")), args...); err != nil {
 		return err
 	}
 	if g.Effect == lifecycle.Ended {
-		if err := b.endWaits(ctx, q, ids); err != nil {
+		if err := t.endWaits(ctx, q, ids); err != nil {
 			return err
 		}
 	}
 	if g.was.InFlight() || g.Control == lifecycle.Pause {
 		return nil
 	}
-	return b.notify(ctx, q, string(g.action))
+	return t.notify(ctx, q, string(g.action))
 }
 
 // removeChildren removes the children of tasks that were removed, to any depth. They have

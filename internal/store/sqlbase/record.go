@@ -134,7 +134,7 @@ FROM unnest($1::text[], $2::text[]) AS r(task, report) WHERE p.task_id = r.task:
 
 // HasRecords reports whether [Statements.Record] does something for a write.
 func HasRecords(w *store.Write) bool {
-	return w.Wait != nil || w.HasChildren || w.Check || w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Found != nil || len(w.Ledger.Keys) > 0 || w.Secrets != "" || w.Report != nil || w.Worked != nil || w.Memo != nil || w.Retried != (store.Retried{}))
+	return w.Wait != nil || w.HasChildren || w.Check || w.CheckParents || w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Found != nil || len(w.Ledger.Keys) > 0 || w.Secrets != "" || w.Report != nil || w.Worked != nil || w.Memo != nil || w.Retried != (store.Retried{}))
 }
 
 // Record stores what came with writes that took effect: outcomes of items, ledgers,
@@ -224,8 +224,12 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes []*store
 		applied[i].Options = changed[w.ID]
 	}
 	paused, err := t.checkConditions(ctx, q, checked, options)
+	if err != nil {
+		return err
+	}
+	above, err := t.checkPolicies(ctx, q, writes)
 	for i, w := range writes {
-		if paused[w.ID] {
+		if paused[w.ID] || above && w.CheckParents && !w.To.Terminal() && applied[i].Control == lifecycle.None {
 			applied[i].Control = lifecycle.Pause
 		}
 	}

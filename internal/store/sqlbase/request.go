@@ -66,6 +66,9 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 			return store.Task{}, err
 		}
 	}
+	if err := b.sumProgress(ctx, q, &row.Subject); err != nil {
+		return store.Task{}, err
+	}
 	if !lifecycle.AsListed(r.Dead, row.Status, row.Fence) {
 		return store.Task{}, store.ChangedError(id, r.Action, row.Status, row.Control)
 	}
@@ -225,6 +228,24 @@ func (r *subjectRow) subject(id uuid.UUID) (lockedTask, error) {
 	r.ID, r.Conditions, r.Continued = id, options.Conditions, r.continued.UUID
 	r.Passed, r.Part = lifecycle.Passed(r.Control, r.reason), options.Child.Part()
 	return r.lockedTask, nil
+}
+
+// sumProgress makes the progress of tasks with conditions the sum of their children's, if they have children, by which it is decided
+// whether they may go on.
+func (b *Base) sumProgress(ctx context.Context, q store.Querier, tasks ...*store.Subject) error {
+	var ids []uuid.UUID
+	for _, s := range tasks {
+		if s.Status.Live() && s.Conditions != (lifecycle.Conditions{}) {
+			ids = append(ids, s.ID)
+		}
+	}
+	counts, err := b.sumChildren(ctx, q, ids)
+	for _, s := range tasks {
+		if c, ok := counts[s.ID]; ok {
+			s.Progress = c.Progress()
+		}
+	}
+	return err
 }
 
 // lock reads a task's row and keeps it from changing until the transaction ends.

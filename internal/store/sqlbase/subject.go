@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -44,6 +46,9 @@ FROM {s}taskkit_queued_task q WHERE q.id `+b.anyID("$1")), []any{b.idsArg(ids)},
 		found[id] = &row.Subject
 		return nil
 	})
+	if err == nil {
+		err = b.sumProgress(ctx, b.q, slices.Collect(maps.Values(found))...)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read what decides about requests of %d tasks: %w", len(ids), err)
 	}

@@ -144,6 +144,9 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 		s.results[w.ID] = &result{text: slices.Clone(w.Result), revision: w.Revision, keep: w.Keep, expiry: expiry(now, w.Keep.Unfetched)}
 	}
 	a := store.Applied{OK: true, Control: t.Control}
+	if w.CheckParents && s.checkPolicies(commit, r) {
+		a.Control = lifecycle.Pause
+	}
 	if w.Checkpoint && w.Worked != nil {
 		o := s.options(w.ID)
 		a.Options = &o

@@ -137,21 +137,15 @@ func list(problems []string) string {
 // failures returns the people whom an action reported as failed.
 func (r *run) failures(ctx context.Context, a *action) (map[uuid.UUID]bool, error) {
 	failed := map[uuid.UUID]bool{}
-	tasks, err := r.descendants(ctx, a.id)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range tasks {
-		for item, err := range r.client.Items(ctx, id, taskkit.OutcomeFailed) {
-			if err != nil {
-				return nil, err
-			}
-			var person uuid.UUID
-			if err := json.Unmarshal(item.Key, &person); err != nil {
-				return nil, fmt.Errorf("%s failed for %s, which is not the id of a person", a.name, item.Key)
-			}
-			failed[person] = true
+	for item, err := range r.client.Items(ctx, a.id, taskkit.OutcomeFailed) {
+		if err != nil {
+			return nil, err
 		}
+		var person uuid.UUID
+		if err := json.Unmarshal(item.Key, &person); err != nil {
+			return nil, fmt.Errorf("%s failed for %s, which is not the id of a person", a.name, item.Key)
+		}
+		failed[person] = true
 	}
 	return failed, nil
 }

@@ -1,0 +1,120 @@
+package sqlbase
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlrows"
+)
+
+// withPolicy is a query of the tasks above those of $1 that have a stop policy, in the order of their ids. Its columns follow, and
+// then a lock.
+func (t Statements) withPolicy(columns, lock string) string {
+	return t.SQL(`WITH RECURSIVE above(id) AS (
+  SELECT q.parent_id FROM {s}taskkit_queued_task q WHERE q.id ` + t.anyID("$1") + ` AND q.parent_id IS NOT NULL
+  UNION SELECT q.parent_id FROM above JOIN {s}taskkit_queued_task q ON q.id = above.id WHERE q.parent_id IS NOT NULL
+)
+SELECT ` + columns + ` FROM above JOIN {s}taskkit_queued_task q ON q.id = above.id JOIN {s}taskkit_task_plan p ON p.task_id = q.id
+WHERE p.options ->> CAST('stop_after' AS text) IS NOT NULL ORDER BY q.id ` + lock)
+}
+
+// LockPolicies locks the tasks whose stop policies the writes may reach, before the rows of the writes, as every statement locks
+// parents before children. So of two writes at once the later one sees the failed items of both.
+func (t Statements) LockPolicies(ctx context.Context, q store.Querier, writes []*store.Write) error {
+	ids := ofParents(writes)
+	if len(ids) == 0 || t.dialect == dialect.SQLite { // the caller is the only writer there
+		return nil
+	}
+	if _, err := sqlrows.Count(ctx, q, t.withPolicy("1", t.lockRow("q")), t.idsArg(ids)); err != nil {
+		return fmt.Errorf("lock the tasks above %d tasks: %w", len(ids), err)
+	}
+	return nil
+}
+
+// ofParents are the tasks of writes that check the tasks above.
+func ofParents(writes []*store.Write) (ids []uuid.UUID) {
+	for _, w := range writes {
+		if w.CheckParents {
+			ids = append(ids, w.ID)
+		}
+	}
+	return ids
+}
+
+// checkPolicies pauses the tasks above those of writes that took effect whose stop policy is reached by the items of their
+// children, and the children with them. It reports whether it paused any.
+func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes []*store.Write) (paused bool, err error) {
+	ids := ofParents(writes)
+	if len(ids) == 0 {
+		return false, nil
+	}
+	type task struct {
+		id     uuid.UUID
+		status lifecycle.Status
+		policy lifecycle.Conditions
+	}
+	var above []task
+	_, err = sqlrows.Query(ctx, q, t.withPolicy("q.id, q.workflow_status, q.control, coalesce(q.control_reason, ''), p.options", ""), []any{t.idsArg(ids)}, func(rows *sql.Rows) error {
+		var (
+			found   task
+			control lifecycle.Control
+			reason  string
+			text    json.RawMessage
+		)
+		if err := rows.Scan(&found.id, &found.status, &control, &reason, sqlrows.JSON(&text)); err != nil {
+			return err
+		}
+		options, err := store.DecodeOptions(text)
+		if found.policy.StopAfter = options.StopAfter; found.status.Live() && lifecycle.TakesPause(control, reason) {
+			above = append(above, found)
+		}
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("read the stop policies above %d tasks: %w", len(ids), err)
+	}
+	for _, of := range above {
+		counts, err := t.sumChildren(ctx, q, []uuid.UUID{of.id})
+		if err != nil {
+			return false, fmt.Errorf("count the children of task %s: %w", of.id, err)
+		}
+		c := counts[of.id]
+		reason := of.policy.StopReason(c.Progress())
+		if reason == "" {
+			continue
+		}
+		if err := t.pauseAll(ctx, q, of.id, of.status, reason); err != nil {
+			return false, fmt.Errorf("pause task %s: %w", of.id, err)
+		}
+		paused = true
+	}
+	return paused, nil
+}
+
+// pauseAll pauses a task whose row the caller has locked, and its children. Those whose rows are locked the workers reach later.
+func (t Statements) pauseAll(ctx context.Context, q store.Querier, id uuid.UUID, was lifecycle.Status, reason string) error {
+	if _, err := q.ExecContext(ctx, t.SQL(`UPDATE {s}taskkit_queued_task SET control = 'PAUSE', control_by = NULL, control_reason = $2 WHERE id = $1`), id.String(), reason); err != nil {
+		return err
+	}
+	if err := t.recordEvent(ctx, q, id, store.Request{Action: lifecycle.ActPause, Reason: reason}, was); err != nil {
+		return err
+	}
+	for parents := []uuid.UUID{id}; len(parents) > 0; {
+		changed, _, err := t.passOn(ctx, q, &requestedOf{lifecycle.Pause, uuid.Nil, parents}, passedPage)
+		if err != nil {
+			return err
+		}
+		parents = changed
+	}
+	return nil
+}
+
+// passedPage is how many children one statement pauses of a task that has reached its stop policy.
+const passedPage = 1000

@@ -1,0 +1,48 @@
+package memstore
+
+import (
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+)
+
+// checkPolicies pauses the tasks above one whose write has taken effect where the items of their children have reached their stop
+// policy, and their children. A row that a batch has prepared is left to the next check. It reports whether the task is paused.
+func (s *Store) checkPolicies(commit int64, r *row) bool {
+	paused := false
+	for p := s.tasks[r.Parent]; p != nil; p = s.tasks[p.Parent] {
+		sums := s.sumOfChildren(p.ID)
+		reason := lifecycle.Conditions{StopAfter: s.options(p.ID).StopAfter}.StopReason(sums.Progress())
+		if reason == "" || written(p) || !p.Status.Live() || !lifecycle.TakesPause(p.Control, p.ControlReason) {
+			continue
+		}
+		t := p.Task
+		t.Row = t.Pause(reason)
+		s.events = append(s.events, event{task: p.ID, Event: store.Event{
+			Created: s.now(), Action: string(lifecycle.ActPause), Reason: reason, FromStatus: p.Status,
+		}})
+		if s.change(commit, "Check", p, &t) != nil {
+			continue
+		}
+		paused = true
+		s.pauseChildren(commit, p)
+	}
+	if !paused || r.Status.Terminal() {
+		return false
+	}
+	if r.Control == lifecycle.None { // the write's own batch has kept it from being reached
+		t := r.Task
+		t.Row, _ = t.Request(lifecycle.Change{Effect: lifecycle.Recorded, Control: lifecycle.Pause}, uuid.Nil, lifecycle.ReasonParent, s.now())
+		return s.change(commit, "Check", r, &t) == nil
+	}
+	return r.Control == lifecycle.Pause
+}
+
+// pauseChildren pauses the children of a task to any depth. An error of a change shows in the checks of the test.
+func (s *Store) pauseChildren(commit int64, p *row) {
+	changed, _, _, _ := s.passOn(commit, p, passedByReaper)
+	for _, id := range changed {
+		s.pauseChildren(commit, s.tasks[id])
+	}
+}
