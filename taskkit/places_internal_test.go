@@ -127,7 +127,7 @@ func throughStage(t *testing.T, task store.NewTask) store.NewTask {
 	if err := json.Unmarshal(text, &read); err != nil {
 		t.Fatal(err)
 	}
-	return read[0].newTask(&session.Task{ID: uuid.UUID{15: 8}, Owner: uuid.UUID{15: 9}, RunAs: uuid.UUID{15: 9}, Queue: "default"})
+	return read[0].newTask(&session.Task{ID: uuid.UUID{15: 8}, Owner: uuid.UUID{15: 9}, RunAs: uuid.UUID{15: 9}, Queue: "default"}, new(store.Options))
 }
 
 // TestEveryFieldOfStage: a stage keeps each field of a new task but for the ones of the

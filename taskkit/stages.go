@@ -43,11 +43,11 @@ func storeStages(stages []Stage) []storedStage {
 	return stored
 }
 
-// newTask returns the task of a stage, of a composite task.
-func (s *storedStage) newTask(parent *session.Task) store.NewTask {
-	t, options := s.Task, *s.Task.Options
-	options.Child = &store.Child{Parent: parent.ID, Stage: s.Name}
-	t.ID, t.Parent, t.Options, t.Queue = store.NewID(), parent.ID, &options, cmp.Or(t.Queue, parent.Queue)
+// newTask returns the task of a stage, of a composite task with these options.
+func (s *storedStage) newTask(parent *session.Task, of *store.Options) store.NewTask {
+	t := s.Task
+	t.ID, t.Parent, t.Queue = store.NewID(), parent.ID, cmp.Or(t.Queue, parent.Queue)
+	t.Options = of.OfStage(*t.Options, store.Child{Parent: parent.ID, Stage: s.Name})
 	if t.Owner == uuid.Nil {
 		t.Owner, t.RunAs = parent.Owner, cmp.Or(t.RunAs, parent.RunAs)
 	}
@@ -90,7 +90,7 @@ func (c *call[Spec, State, Result]) runStages(ctx context.Context, s *session.St
 	turn := nextStages(memo.Stages, children)
 	tasks := make([]store.NewTask, len(turn.submit))
 	for i, n := range turn.submit {
-		tasks[i] = memo.Stages[n].newTask(&s.Task)
+		tasks[i] = memo.Stages[n].newTask(&s.Task, s.Options)
 	}
 	if len(tasks) > 0 {
 		if err := s.Tx.Insert(ctx, tasks); err != nil {

@@ -86,6 +86,18 @@ func (o *Options) OfBucket(c Child) *Options {
 	return &Options{Child: &c, Times: lifecycle.Times{Window: o.Window, Deadline: o.Deadline}, Limits: o.Limits, Keep: o.Keep}
 }
 
+// OfStage are the options of a stage of the task, which it has besides its own. The stage executes when the task may: in the window
+// of the task unless it has its own, before both deadlines, and with the permits of both.
+func (o *Options) OfStage(own Options, c Child) *Options {
+	own.Child = &c
+	own.Window = cmp.Or(own.Window, o.Window)
+	if own.Deadline.IsZero() || !o.Deadline.IsZero() && o.Deadline.Before(own.Deadline) {
+		own.Deadline = o.Deadline
+	}
+	own.Limits = MergeLimits(own.Limits, o.Limits)
+	return &own
+}
+
 // encode returns the options as they are stored; "" for none.
 func (o *Options) encode() (string, error) {
 	if !o.Given() {
