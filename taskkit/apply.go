@@ -67,7 +67,7 @@ func (f *followUp) applies(ctx context.Context, workers []store.Process) error {
 			"preview a set that is frozen with WithTargets, or submit the task itself"}
 	case set.total == 0:
 		return &PreviewError{ID: t.ID, Problem: "it has found no targets, so there is nothing to apply"}
-	case set.frozen, f.sample > 0:
+	case set.frozen, f.sampled():
 		f.Spec = spec
 		f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: true, Keys: set.between(ctx, 0, set.total), Sampling: f.sampling()}
 	default:

@@ -136,7 +136,7 @@ func (f *followUp) apply(schema string, opts []SubmitOption) error {
 
 // checkNoSample refuses [WithSample] for a task that has no canary of a set of its own.
 func (f *followUp) checkNoSample() error {
-	if f.sample == 0 {
+	if !f.sampled() {
 		return nil
 	}
 	return &OptionError{"WithSample", "the new task is made from another, and keeps the order of its items: leave the option out"}

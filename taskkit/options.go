@@ -36,10 +36,10 @@ type submission struct {
 	store.NewTask
 	schema        string
 	withoutNotify bool
-	owned         bool  // there was OwnedBy or System
-	over          over  // nil: there was no Over
-	sample        int   // the interval of Sample; 0: there was none
-	submitted     *Task // see WithSubmitted; or nil
+	owned         bool   // there was OwnedBy or System
+	over          over   // nil: there was no Over
+	sample        Sample // zero: there was no WithSample
+	submitted     *Task  // see WithSubmitted; or nil
 	logger        *slog.Logger
 	errs          []error
 }

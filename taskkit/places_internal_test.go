@@ -32,7 +32,7 @@ var everyOption = map[string]SubmitOption{
 	"WithStopAfter": WithStopAfter("5%"), "WithCanary": WithCanary(1), "WithApproval": WithApproval(), "WithWindow": WithWindow("22:00-06:00 UTC"),
 	"WithLatestStart": WithLatestStart(time.Unix(1, 0)), "WithDeadline": WithDeadline(time.Unix(1, 0)), "WithTimeLimit": WithTimeLimit(time.Hour),
 	"WithMaxRate": WithMaxRate(5), "WithLimit": WithLimit("k", 1), "WithPreview": WithPreview(), "WithMaxChanges": WithMaxChanges("", "", 1),
-	"WithTargets": WithTargets(slices.Values([]string{"Ada"})), "WithSample": WithSample(2), "WithSubmitted": WithSubmitted(new(Task)),
+	"WithTargets": WithTargets(slices.Values([]string{"Ada"})), "WithSample": WithSample(Sample{Every: 2}), "WithSubmitted": WithSubmitted(new(Task)),
 	"WithRetention": WithRetention(time.Hour), "WithLogger": WithLogger(slog.New(slog.DiscardHandler)), "SubmitOptions": SubmitOptions(WithPriority(PriorityHigh), WithReason("r")),
 }
 
@@ -168,7 +168,7 @@ func fill(v reflect.Value) {
 		v.SetInt(3)
 	case reflect.Float64:
 		v.SetFloat(3)
-	case reflect.Uint8:
+	case reflect.Uint8, reflect.Uint64:
 		v.SetUint(3)
 	case reflect.Array:
 		for i := range v.Len() {

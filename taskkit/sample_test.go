@@ -24,7 +24,7 @@ func TestSampleOfPreview(t *testing.T) {
 			want = append(want, seats[i])
 		}
 		c, k, x := clientOf(db), sampleKind(), &applier{}
-		preview := submitSeats(t, db, frozen, seats, taskkit.WithPreview(), taskkit.WithSample(every))
+		preview := submitSeats(t, db, frozen, seats, taskkit.WithPreview(), taskkit.WithSample(taskkit.Sample{Every: every}))
 		if task := runSeats(t, db, k, x, preview)[0]; task.Progress.Total != int64(len(want)) || task.Progress.Done != task.Progress.Total {
 			t.Fatalf("%s: the preview has %+v, want %d seats", task.StatusDetail, task.Progress, len(want))
 		}
@@ -80,10 +80,10 @@ func TestSampleOfCanary(t *testing.T) {
 			x.taken = nil
 			x.mu.Unlock()
 		}
-		check(submitSeats(t, db, frozen, seats, taskkit.WithCanary(canary), taskkit.WithSample(every)))
+		check(submitSeats(t, db, frozen, seats, taskkit.WithCanary(canary), taskkit.WithSample(taskkit.Sample{Every: every})))
 		preview := submitSeats(t, db, frozen, seats, taskkit.WithPreview())
 		ended(t, db, preview)
-		id, err := c.Apply(t.Context(), preview, taskkit.WithCanary(canary), taskkit.WithSample(every))
+		id, err := c.Apply(t.Context(), preview, taskkit.WithCanary(canary), taskkit.WithSample(taskkit.Sample{Every: every}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,16 +103,16 @@ func TestSampleRefused(t *testing.T) {
 			opts  []taskkit.SubmitOption
 			says  string
 		}{
-			"no interval":           {k, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(0), taskkit.WithPreview()}, "1 at least"},
-			"neither":               {k, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(2)}, "add WithPreview() or WithCanary(items)"},
-			"too large":             {k, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(1001), taskkit.WithCanary(100)}, "more than 100000 targets"},
-			"much too large":        {k, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(1 << 60), taskkit.WithCanary(1 << 60)}, "more than 100000 targets"},
-			"live walk":             {k, []seatSpec{{}}, []taskkit.SubmitOption{taskkit.WithSample(2), taskkit.WithPreview()}, "cannot be sampled"},
-			"kind without targets":  {without, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(2), taskkit.WithCanary(1)}, "targets=FIELD"},
-			"several specs":         {k, []seatSpec{upToSeats(9), upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(2), taskkit.WithPreview()}, "one by one"},
-			"coalescing a canary":   {k, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(2), taskkit.WithCanary(1), taskkit.WithCoalescing("r")}, "used together with"},
-			"sample of no target":   {k, []seatSpec{{}}, []taskkit.SubmitOption{taskkit.WithSample(2), taskkit.WithCanary(1)}, "cannot be sampled"},
-			"sample of a null list": {k, []seatSpec{{Seats: nil}}, []taskkit.SubmitOption{taskkit.WithSample(2), taskkit.WithPreview()}, "use WithTargets"},
+			"no interval":           {k, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{}), taskkit.WithPreview()}, "give it one"},
+			"neither":               {k, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2})}, "add WithPreview() or WithCanary(items)"},
+			"too large":             {k, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 1001}), taskkit.WithCanary(100)}, "more than 100000 targets"},
+			"much too large":        {k, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 1 << 60}), taskkit.WithCanary(1 << 60)}, "more than 100000 targets"},
+			"live walk":             {k, []seatSpec{{}}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithPreview()}, "cannot be sampled"},
+			"kind without targets":  {without, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithCanary(1)}, "targets=FIELD"},
+			"several specs":         {k, []seatSpec{upToSeats(9), upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithPreview()}, "one by one"},
+			"coalescing a canary":   {k, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithCanary(1), taskkit.WithCoalescing("r")}, "used together with"},
+			"sample of no target":   {k, []seatSpec{{}}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithCanary(1)}, "cannot be sampled"},
+			"sample of a null list": {k, []seatSpec{{Seats: nil}}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithPreview()}, "use WithTargets"},
 		} {
 			_, err := taskkit.SubmitMany(t.Context(), db.DB, tc.kind, tc.specs, append(tc.opts, taskkit.System(), taskkit.WithSchema(schemaOf(db)))...)
 			if _, ok := errors.AsType[*taskkit.OptionError](err); !ok || !strings.Contains(err.Error(), tc.says) {
@@ -125,9 +125,9 @@ func TestSampleRefused(t *testing.T) {
 		preview := submitSeats(t, db, true, upTo(9), taskkit.WithPreview())
 		runSeats(t, db, k, x, id, preview)
 		c := clientOf(db)
-		_, retried := c.RetryFailed(t.Context(), id, taskkit.WithSample(2), taskkit.WithCanary(1))
-		_, continued := c.Continue(t.Context(), id, taskkit.WithSample(2), taskkit.WithCanary(1))
-		_, applied := c.Apply(t.Context(), preview, taskkit.WithSample(2))
+		_, retried := c.RetryFailed(t.Context(), id, taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithCanary(1))
+		_, continued := c.Continue(t.Context(), id, taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithCanary(1))
+		_, applied := c.Apply(t.Context(), preview, taskkit.WithSample(taskkit.Sample{Every: 2}))
 		for _, err := range []error{retried, continued, applied} {
 			if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || option.Option != "WithSample" {
 				t.Errorf("%v, want an *OptionError", err)

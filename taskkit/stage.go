@@ -89,7 +89,7 @@ func (s *submission) refuseInStage() {
 		{s.Version != nil, "WithVersion", identity},
 		{s.submitted != nil, "WithSubmitted", "a stage is not stored yet when it is made: list the children of the composite task with a Filter of its id as Parent"},
 		{s.over != nil, "WithTargets", "a stage has no handle through which the targets could be stored: put them into its spec, or find them in a method Targets of its executor"},
-		{s.sample != 0, "WithSample", "a stage has no handle through which a sample could be stored: put the sampled targets into its spec"},
+		{s.sampled(), "WithSample", "a stage has no handle through which a sample could be stored: put the sampled targets into its spec"},
 		{!s.NotBefore.IsZero(), "WithNotBefore", start},
 		{s.Delay != 0, "WithDelay", start},
 		{s.schema != "", "WithSchema", where},

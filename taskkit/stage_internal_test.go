@@ -73,7 +73,7 @@ func TestNewStageKeepsError(t *testing.T) {
 		{"WithCoalescing", []SubmitOption{WithCoalescing("k")}},
 		{"WithSubmitted", []SubmitOption{WithSubmitted(new(Task))}},
 		{"WithTargets", []SubmitOption{WithTargets(slices.Values([]string{"Ada"}))}},
-		{"WithSample", []SubmitOption{WithPreview(), WithSample(2)}},
+		{"WithSample", []SubmitOption{WithPreview(), WithSample(Sample{Every: 2})}},
 		{"WithNotBefore", []SubmitOption{WithNotBefore(time.Unix(1, 0))}},
 		{"WithDelay", []SubmitOption{WithDelay(time.Second)}},
 		{"WithSchema", []SubmitOption{WithSchema(DefaultSchema)}},

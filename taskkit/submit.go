@@ -167,6 +167,9 @@ func (s *submission) check() error {
 
 // checkOptions returns what is wrong with the options for a submission of specs.
 func (k *Kind[Spec, State, Result]) checkOptions(s *submission, specs []Spec) error {
+	if err := k.checkSample(s, specs); err != nil {
+		return err
+	}
 	if err := k.checkOver(s, specs); err != nil {
 		return err
 	}
@@ -185,7 +188,7 @@ func (k *Kind[Spec, State, Result]) checkOptions(s *submission, specs []Spec) er
 	if k.def.Children && s.Reference != "" {
 		return &OptionError{"WithCoalescing", fmt.Sprintf("used for kind %s, whose tasks may have children: a waiting task with children cannot be replaced", k.def.Name)}
 	}
-	return k.checkSample(s, specs)
+	return nil
 }
 
 // newTask sets a task to what Insert stores of a spec, without an id. The options have been
@@ -203,7 +206,7 @@ func (k *Kind[Spec, State, Result]) newTask(s *submission, spec *Spec, task *sto
 	case s.over != nil:
 		task.Targets = k.newTargets(s.over, spec)
 		task.Targets.Sampling = s.sampling()
-	case s.sample > 0:
+	case s.sampled():
 		if err := s.sampleList(task); err != nil {
 			return public(err)
 		}

@@ -151,7 +151,7 @@ func (i *inserter) withTargets(ctx context.Context, t *NewTask) error {
 	total := int64(pages.kept)
 	switch {
 	case total == 0:
-		return errNoTargets
+		return pages.errNone()
 	case !streams:
 		t.Total = total
 		if err := i.many(ctx, []*NewTask{t}); err != nil {

@@ -150,8 +150,7 @@ func (p *targetPages) add(key []byte) error { return p.addAll([][]byte{key}) }
 func (p *targetPages) addHashed(key []byte, h targetHash) error {
 	if p.distinct {
 		p.total++
-		p.sort(key)
-		return nil
+		return p.sort(key)
 	}
 	position := p.given
 	p.given++
@@ -189,8 +188,7 @@ func (p *targetPages) addHashed(key []byte, h targetHash) error {
 	case p.total > p.unordered:
 		p.seen = nil // a duplicate is next to its like now
 	}
-	p.sort(key)
-	return nil
+	return p.sort(key)
 }
 
 // keyBatches yields keys some hundreds at a time. The keys of a batch are valid until the next.
@@ -227,17 +225,17 @@ func keyBatches(keys iter.Seq2[[]byte, error]) iter.Seq2[[][]byte, error] {
 }
 
 // sort keeps a target, unless the sampling leaves it out or puts it behind others.
-func (p *targetPages) sort(key []byte) {
-	switch p.sampler.of(p.total - 1) {
+func (p *targetPages) sort(key []byte) error {
+	effect, err := p.sampler.of(p.total-1, key)
+	switch effect {
 	case sampled:
 		p.keep(key)
-	case behind:
-		p.sampler.postpone(key)
 	case after:
 		p.release()
 		p.keep(key)
 	case omitted:
 	}
+	return err
 }
 
 // release keeps the targets that were put behind others.
@@ -394,9 +392,15 @@ func (n *NewTargets) Pages() (pages []TargetPage, total int64, err error) {
 		pages = append(pages, TargetPage{Number: i, Keys: json.RawMessage(keys)})
 	}
 	if made.kept == 0 {
-		return nil, 0, errNoTargets
+		return nil, 0, made.errNone()
 	}
 	return pages, int64(made.kept), nil
 }
 
-var errNoTargets = &TargetsError{Problem: "there are no targets: submit a task only if there is something to do"}
+// errNone is the error of a set without targets.
+func (p *targetPages) errNone() error {
+	if p.total > 0 {
+		return &TargetsError{Problem: fmt.Sprintf("the random sample has none of the %d targets: give it a higher Probability, another Seed, or a Size", p.total)}
+	}
+	return &TargetsError{Problem: "there are no targets: submit a task only if there is something to do"}
+}
