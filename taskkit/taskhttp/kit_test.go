@@ -78,15 +78,8 @@ func (x *work) Execute(ctx context.Context, b *taskkit.Batch[workSpec, workState
 	case fail:
 		return taskkit.More, taskkit.Permanent("target_gone", errors.New(detailMarker))
 	case hold, count:
-		select {
-		case x.batches(b.Task) <- struct{}{}:
-		case <-ctx.Done():
-			return taskkit.More, ctx.Err()
-		}
-		select {
-		case <-x.next:
-		case <-ctx.Done():
-			return taskkit.More, ctx.Err()
+		if err := x.held(ctx, b.Task); err != nil {
+			return taskkit.More, err
 		}
 		if b.Spec.Mode == count {
 			b.Advance(1)
@@ -95,6 +88,21 @@ func (x *work) Execute(ctx context.Context, b *taskkit.Batch[workSpec, workState
 	}
 	b.Advance(4)
 	return taskkit.Done, nil
+}
+
+// held says that a batch of a task has begun, and returns when it may end.
+func (x *work) held(ctx context.Context, id taskkit.ID) error {
+	select {
+	case x.batches(id) <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-x.next:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (*work) Report(context.Context, *taskkit.Batch[workSpec, workState]) (workResult, error) {
@@ -174,6 +182,7 @@ func (e *env) runWorker(tb testing.TB) {
 	taskkit.Register(&r, seatsKind, seats{})
 	taskkit.Register(&r, rollKind, roll{})
 	taskkit.Register(&r, teamKind, team{})
+	taskkit.Register(&r, halvesKind, halves{e.work})
 	w, err := taskkit.NewWorker(tb.Context(), e.db.DB, &r, taskkit.Config{
 		Schema: e.schema, Slots: 40, Heartbeat: time.Second, DeadAfter: time.Minute, BatchTimeout: 40 * time.Second,
 		Poll: 20 * time.Millisecond, PollListening: 100 * time.Millisecond,

@@ -86,11 +86,9 @@ func (p parameters) filter() (taskkit.Filter, error) {
 	return f, err
 }
 
-// shows reports whether a list by a status has a job with the status got. A job that the filter has found running may
-// be QUEUING by the time when its children are counted.
-func shows(listed string, got Status) bool {
-	return listed == "" || listed == string(got) || listed == string(Running) && got == Queuing
-}
+// shows reports whether a list by a status, "" for all, has a job. The filter selects by what is stored, from which the
+// status of a job differs after a request, and when a child has ended between the two reads.
+func shows(listed string, got Status) bool { return listed == "" || listed == string(got) }
 
 // jobCursor reads the parameter cursor of a list of jobs; the zero ID: the first page.
 func (p parameters) jobCursor() (taskkit.ID, error) {
