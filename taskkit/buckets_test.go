@@ -238,9 +238,6 @@ func TestMaxParallel(t *testing.T) {
 			t.Errorf("the task ended in %s, and %d buckets ran at once", task.Status, most.Load())
 		}
 		var option *taskkit.OptionError
-		if _, err := client.Change(t.Context(), id, taskkit.Settings{StopAfter: "5"}); !errors.As(err, &option) {
-			t.Errorf("a stop policy for a task with buckets: %v", err)
-		}
 		if _, err := client.Change(t.Context(), id, taskkit.Settings{MaxParallel: 0}); !errors.As(err, &option) {
 			t.Errorf("no bucket at all: %v", err)
 		}

@@ -92,7 +92,7 @@ func TestUnknownKindAfter(t *testing.T) {
 		}
 
 		started(t, db, all, quick(t, db))
-		report, err := taskops.New(c).RetryDead(ctx, taskops.DeadFilter{Code: "unknown_kind"})
+		report, err := taskops.New(c).RetryDead(ctx, taskops.DeadFilter{Code: "unknown_kind", Children: true})
 		if err != nil || report.Done != 1 || report.Refused != 0 {
 			t.Errorf("retry: %+v, %v", report, err)
 		}
