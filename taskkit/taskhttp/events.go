@@ -121,6 +121,7 @@ func (e *eventStream) run(t *taskkit.Task) error {
 func (e *eventStream) send(now seen) (last bool, err error) {
 	ctx := e.r.Context()
 	j := e.server.job(ctx, e.who, now.task, time.Since(now.at))
+	e.server.custom(ctx, j)
 	body, err := json.Marshal(j)
 	if err != nil {
 		return true, fmt.Errorf("taskhttp: encode a job: %w", err)

@@ -3,6 +3,7 @@ package taskhttp_test
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http/httptest"
@@ -113,6 +114,25 @@ func ExampleClient_Watch() {
 	// Output:
 	// SUCCEEDED 2
 	// {2} <nil>
+}
+
+// The state of a kind has a method Progress, whose result a watch returns too.
+func ExampleProgress_custom() {
+	ctx := context.Background()
+	client, stop := greetingService(ctx, true)
+	defer stop()
+	j, err := client.Start(ctx, "/people/greetings", "", greetSpec{People: []string{"Ada", "Grace"}})
+	if err != nil {
+		panic(err)
+	}
+	for j, err = range client.Watch(ctx, j.ID, time.Second) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	var p greetProgress
+	fmt.Println(json.Unmarshal(j.Progress.Custom, &p), p.Greeted, "greeted,", p.Letters, "letters")
+	// Output: <nil> 2 greeted, 8 letters
 }
 
 // The items of a job that have failed are read, and processed again.

@@ -23,32 +23,48 @@ type greetSpec struct {
 	People []string `json:"people" validate:"required,max=1000"`
 }
 
+// greetState is what a greeting has counted.
+type greetState struct {
+	Letters int `json:"letters"`
+}
+
+// greetProgress is the progress of a greeting, for those who wait for it.
+type greetProgress struct {
+	Greeted int64 `json:"greeted"`
+	Letters int   `json:"letters"`
+}
+
+func (s greetState) Progress(p taskkit.Progress) greetProgress {
+	return greetProgress{Greeted: p.Processed(), Letters: s.Letters}
+}
+
 // greeted is the result of a greeting.
 type greeted struct {
 	Greetings int `json:"greetings"`
 }
 
 // greetings is a kind; taskgen writes such a definition.
-var greetings = taskkit.NewKind(taskkind.Definition[greetSpec, struct{}, greeted]{
+var greetings = taskkit.NewKind(taskkind.Definition[greetSpec, greetState, greeted]{
 	Name: "greetings", Preview: true,
 	Targets: taskkind.TargetsIn("people", func(s *greetSpec) *[]string { return &s.People }),
 })
 
 type greeter struct{}
 
-func (greeter) Execute(_ context.Context, b *taskkit.Batch[greetSpec, struct{}]) (taskkit.Next, error) {
+func (greeter) Execute(_ context.Context, b *taskkit.Batch[greetSpec, greetState]) (taskkit.Next, error) {
 	people, next := taskkit.Take(b, b.Spec.People)
 	for _, name := range people {
 		if name == "nobody" {
 			b.Fail(name, taskkit.Permanent("not_found", nil))
 			continue
 		}
+		b.State.Letters += len(name)
 		b.Note(name, "Hello!") // in a preview
 	}
 	return next, nil
 }
 
-func (greeter) Report(_ context.Context, b *taskkit.Batch[greetSpec, struct{}]) (greeted, error) {
+func (greeter) Report(_ context.Context, b *taskkit.Batch[greetSpec, greetState]) (greeted, error) {
 	return greeted{Greetings: len(b.Spec.People)}, nil
 }
 

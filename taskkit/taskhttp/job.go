@@ -3,6 +3,7 @@ package taskhttp
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"math"
 	"regexp"
@@ -98,6 +99,10 @@ type Progress struct {
 	// is. Only an answer that did not wait has them.
 	RatePerSecond *float64    `json:"ratePerSecond,omitempty"`
 	ETASeconds    *[2]float64 `json:"etaSeconds,omitempty"`
+	// Custom is what the kind itself says of its progress: the JSON of what the method Progress(taskkit.Progress) of its state
+	// returns, which may have any type. Answers to a watch and events have it, for kinds that were given to [Start]. The
+	// method is called with a state whose secrets are masked. Custom may be newer than the counts.
+	Custom json.RawMessage `json:"custom,omitempty"`
 }
 
 // reasonWorker is the reason of a job that waits for a worker.

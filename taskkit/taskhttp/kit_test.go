@@ -183,6 +183,7 @@ func (e *env) runWorker(tb testing.TB) {
 	taskkit.Register(&r, rollKind, roll{})
 	taskkit.Register(&r, teamKind, team{})
 	taskkit.Register(&r, halvesKind, halves{e.work})
+	taskkit.Register(&r, wordsKind, words{e.work})
 	w, err := taskkit.NewWorker(tb.Context(), e.db.DB, &r, taskkit.Config{
 		Schema: e.schema, Slots: 40, Heartbeat: time.Second, DeadAfter: time.Minute, BatchTimeout: 40 * time.Second,
 		Poll: 20 * time.Millisecond, PollListening: 100 * time.Millisecond,

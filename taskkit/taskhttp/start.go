@@ -26,6 +26,7 @@ type start struct {
 	fetch   func(ctx context.Context, c *taskkit.Client, id taskkit.ID) ([]byte, error)
 	// previews: the kind supports them.
 	previews bool
+	progress func(t *taskkit.Task) ([]byte, error) // see customProgress; nil: the kind has none of its own
 }
 
 // A StartOption is an option of [Start].
@@ -60,7 +61,7 @@ var startPattern = regexp.MustCompile(`^POST (/[^{}\s]*)$`)
 
 // Start lets clients start jobs of a kind with a POST to a path, such as
 // "POST /students/program-status". The body is the spec. It panics when the pattern is
-// not of this form or is taken, as http.ServeMux does.
+// not of this form or is taken, as http.ServeMux does. For a method Progress of State see Progress.Custom.
 func Start[Spec, State, Result any](s *Server, pattern string, k *taskkit.Kind[Spec, State, Result], opts ...StartOption[Spec]) {
 	m := startPattern.FindStringSubmatch(pattern)
 	if m == nil {
@@ -77,7 +78,7 @@ func Start[Spec, State, Result any](s *Server, pattern string, k *taskkit.Kind[S
 	defer s.mu.Unlock()
 	s.starts = append(s.starts, start{
 		path: m[1], name: k.Name(), title: cmp.Or(o.title, k.Name()),
-		spec: spec, outcome: result, fetch: st.fetch, previews: k.CanPreview(),
+		spec: spec, outcome: result, fetch: st.fetch, previews: k.CanPreview(), progress: customProgress(k),
 	})
 }
 

@@ -73,6 +73,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, who Caller) error
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
+	s.custom(r.Context(), j)
 	s.answer(w, http.StatusOK, j)
 	return nil
 }

@@ -1037,6 +1037,8 @@ export interface components {
             type: string;
         };
         Progress: {
+            /** @description what the kind itself says of its progress, in a type of its own */
+            custom?: unknown;
             etaSeconds?: number[];
             failed: number;
             percent?: number;
