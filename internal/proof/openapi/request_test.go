@@ -283,8 +283,8 @@ func (g *generator) value(t *rapid.T, ref *openapi3.SchemaRef, depth int) any {
 		}
 		slices.Sort(names)
 		required := s.Required
-		if s.Not != nil { // the only one is that there is more than a reason
-			others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "reason" })
+		if s.Not != nil { // the only ones are that there is more than a reason, or than a reason and children
+			others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "reason" || name == "children" })
 			required = append(slices.Clone(required), rapid.SampledFrom(others).Draw(t, "required"))
 		}
 		for _, name := range names {
