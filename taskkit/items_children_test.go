@@ -148,9 +148,13 @@ func TestItemsOfChildren(t *testing.T) {
 // stagesOf is a composite of given stages.
 type stagesOf struct{ stages []taskkit.Stage }
 
-func (x *stagesOf) Stages(context.Context, *familyBatch) ([]taskkit.Stage, error) { return x.stages, nil }
+func (x *stagesOf) Stages(context.Context, *familyBatch) ([]taskkit.Stage, error) {
+	return x.stages, nil
+}
 
-func (*stagesOf) Execute(context.Context, *familyBatch) (taskkit.Next, error) { return taskkit.Done, nil }
+func (*stagesOf) Execute(context.Context, *familyBatch) (taskkit.Next, error) {
+	return taskkit.Done, nil
+}
 
 // all returns the elements of a sequence without an error.
 func all[T any](tb testing.TB, seq iter.Seq2[T, error]) (list []T) {

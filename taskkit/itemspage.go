@@ -58,11 +58,11 @@ func (c *Client) ItemsPage(ctx context.Context, id ID, outcome Outcome, cursor s
 
 // String writes a place as a cursor: numbers of 16 hexadecimal digits, around an id of 32, and before the ids of children.
 func (p itemPlace) String() string {
-	text := fmt.Sprintf("%016x%x%016x%016x", p.position, p.row[:], p.batch, p.index)
+	text := fmt.Appendf(nil, "%016x%x%016x%016x", p.position, p.row[:], p.batch, p.index)
 	for _, id := range p.children {
-		text += hex.EncodeToString(id[:])
+		text = hex.AppendEncode(text, id[:])
 	}
-	return text
+	return string(text)
 }
 
 // placeForm matches a cursor. No number is negative.

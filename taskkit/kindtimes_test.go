@@ -87,7 +87,7 @@ func TestPTV39ExpiresInTheQueue(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k := newKind[countSpec, countState]("waits", 10)
 		release := make(chan struct{})
-		x := &funcs[countSpec, countState]{execute: func(ctx context.Context, b *countBatch) (taskkit.Next, error) {
+		x := &funcs[countSpec, countState]{execute: func(ctx context.Context, _ *countBatch) (taskkit.Next, error) {
 			select {
 			case <-release:
 			case <-ctx.Done():

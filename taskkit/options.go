@@ -53,8 +53,8 @@ func SubmitOptions(opts ...SubmitOption) SubmitOption { return submitOptions(sli
 
 type submitOptions []SubmitOption
 
-func (all submitOptions) applySubmit(s *submission) {
-	for _, o := range all {
+func (l submitOptions) applySubmit(s *submission) {
+	for _, o := range l {
 		o.applySubmit(s)
 	}
 }

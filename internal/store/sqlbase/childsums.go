@@ -51,7 +51,7 @@ func (t Statements) sumChildren(ctx context.Context, q store.Querier, parents []
 		err = t.addChildren(ctx, q, counts, "q.id "+t.anyID("$1"), t.idsArg(open))
 	}
 	if err == nil && len(whole) > 0 {
-		err = t.addChildren(ctx, q, counts, t.childOfAny("q", "$1"), t.idsArg(whole))
+		err = t.addChildren(ctx, q, counts, t.childOfAny(), t.idsArg(whole))
 	}
 	return counts, err
 }
@@ -174,7 +174,7 @@ func (t Statements) recordSums(ctx context.Context, q store.Querier, w *store.Wr
 			return nil // as at the last time
 		}
 	} else {
-		err = t.addChildren(ctx, q, counts, t.childOfAny("q", "$1")+" AND "+inStatus("q", "("+TerminalStatuses()+")")+" AND NOT q.id "+t.anyID("$2"),
+		err = t.addChildren(ctx, q, counts, t.childOfAny()+" AND "+inStatus("q", "("+TerminalStatuses()+")")+" AND NOT q.id "+t.anyID("$2"),
 			t.idsArg([]uuid.UUID{w.ID}), t.idsArg(open))
 	}
 	if err != nil {

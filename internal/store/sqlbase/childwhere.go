@@ -24,11 +24,11 @@ func (t Statements) childOf(alias, id string) string {
 	return where
 }
 
-// childOfAny is childOf for parents whose ids are a parameter, see [Statements.idsArg].
-func (t Statements) childOfAny(alias, param string) string {
-	where := alias + ".parent_id " + t.anyID(param) + isChild(alias)
+// childOfAny is childOf of q for parents whose ids are $1, see [Statements.idsArg].
+func (t Statements) childOfAny() string {
+	where := "q.parent_id " + t.anyID("$1") + isChild("q")
 	if t.dialect == dialect.Postgres {
-		where += " AND " + alias + ".parent_id::text = ANY(" + param + "::text[])"
+		where += " AND q.parent_id::text = ANY($1::text[])"
 	}
 	return where
 }

@@ -124,7 +124,7 @@ func (t Statements) passOn(ctx context.Context, q store.Querier, r *requestedOf,
 		change passedChange
 	}
 	var children []child
-	where := " WHERE " + t.childOfAny("q", "$1") + " AND " + inStatus("q", openStatuses) + " AND " + differs("q", r.control)
+	where := " WHERE " + t.childOfAny() + " AND " + inStatus("q", openStatuses) + " AND " + differs("q", r.control)
 	n, err := sqlrows.Query(ctx, q, t.SQL("SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND "+t.hasOpenChildren()+" FROM {s}taskkit_queued_task q"+where+
 		" LIMIT $2 "+t.lockRowSkipping("q")), []any{t.idsArg(r.ids), int64(limit)}, func(rows *sql.Rows) error {
 		var (
@@ -160,7 +160,7 @@ func (t Statements) passOn(ctx context.Context, q store.Querier, r *requestedOf,
 	}
 	if n < limit && r.control == lifecycle.Delete {
 		gone, err := sqlrows.IDs(ctx, q, t.SQL("DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM {s}taskkit_queued_task q WHERE "+
-			t.childOfAny("q", "$1")+" AND "+inStatus("q", "("+TerminalStatuses()+")")+" LIMIT $2 "+t.skipLocked()+") RETURNING id"),
+			t.childOfAny()+" AND "+inStatus("q", "("+TerminalStatuses()+")")+" LIMIT $2 "+t.skipLocked()+") RETURNING id"),
 			t.idsArg(r.ids), int64(limit-n))
 		if err == nil {
 			err = t.removeChildren(ctx, q, gone)
@@ -211,7 +211,7 @@ func (t Statements) changeAll(ctx context.Context, q store.Querier, r *requested
 // ended, since their parents had.
 func (t Statements) removeChildren(ctx context.Context, q store.Querier, parents []uuid.UUID) error {
 	for len(parents) > 0 {
-		gone, err := sqlrows.IDs(ctx, q, t.SQL("DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM {s}taskkit_queued_task q WHERE "+t.childOfAny("q", "$1")+") RETURNING id"), t.idsArg(parents))
+		gone, err := sqlrows.IDs(ctx, q, t.SQL("DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM {s}taskkit_queued_task q WHERE "+t.childOfAny()+") RETURNING id"), t.idsArg(parents))
 		if err != nil {
 			return err
 		}
