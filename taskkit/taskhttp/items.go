@@ -25,6 +25,8 @@ type Item struct {
 	Item    json.RawMessage `json:"item"`
 	Outcome taskkit.Outcome `json:"outcome"`
 	Code    string          `json:"code,omitempty"` // of an item that failed or was skipped
+	// Stage is the stage of the job that has the item; "": the job has no stages. A stage of a stage is "outer/inner".
+	Stage string `json:"stage,omitempty"`
 }
 
 // ItemsPage is a page of the items of a job.
@@ -79,7 +81,7 @@ func (s *Server) items(w http.ResponseWriter, r *http.Request, who Caller) error
 	}
 	page := ItemsPage{Items: []Item{}, Next: next}
 	for _, i := range found {
-		page.Items = append(page.Items, Item{i.Key, i.Outcome, i.Code})
+		page.Items = append(page.Items, Item{i.Key, i.Outcome, i.Code, i.Stage})
 	}
 	if next != "" {
 		s.nextPage(w, r, next)

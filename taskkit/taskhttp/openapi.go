@@ -376,7 +376,7 @@ func commonSchemas() object {
 			},
 		},
 		"Page": nothingElse(object{"jobs": object{"type": "array", "items": ref("Job")}, "next": idSchema}, "jobs"),
-		"Item": nothingElse(object{"item": object{}, "outcome": object{"type": "string", "enum": outcomes}, "code": textSchema}, "item", "outcome"),
+		"Item": nothingElse(object{"item": object{}, "outcome": object{"type": "string", "enum": outcomes}, "code": textSchema, "stage": textSchema}, "item", "outcome"),
 		"Preview": nothingElse(object{
 			"job": idSchema, "complete": flagSchema, "progress": ref("Progress"),
 			"changes":      object{"type": "array", "items": nothingElse(object{"verb": object{"type": "string", "enum": []string{"insert", "update", "delete", "merge"}}, "rows": countSchema}, "verb", "rows")},

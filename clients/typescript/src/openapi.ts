@@ -887,6 +887,7 @@ export interface components {
             item: unknown;
             /** @enum {string} */
             outcome: "failed" | "skipped" | "succeeded" | "deferred" | "unprocessed";
+            stage?: string;
         };
         ItemsPage: {
             items: components["schemas"]["Item"][];

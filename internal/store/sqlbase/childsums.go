@@ -85,11 +85,6 @@ func (t Statements) addChildren(ctx context.Context, q store.Querier, counts map
 		progress lifecycle.Progress
 	}
 	nested := make(map[uuid.UUID]child)
-	add := func(parent uuid.UUID, c store.ChildCounts, status lifecycle.Status, n int64, p lifecycle.Progress, unknown int64) {
-		c.Statuses = maps.Clone(c.Statuses)
-		c.Add(status, n, p, unknown)
-		counts[parent] = c
-	}
 	_, err := sqlrows.Query(ctx, q, t.SQL(`SELECT q.parent_id, CASE WHEN f.task_id IS NOT NULL THEN q.id END, q.workflow_status, count(*), sum(CASE WHEN q.partial THEN 1 ELSE 0 END),
   sum(CASE WHEN q.items_total IS NULL THEN 1 ELSE 0 END), CAST(sum(coalesce(q.items_total, 0)) AS bigint),
   CAST(sum(q.items_done) AS bigint), CAST(sum(q.items_failed) AS bigint), CAST(sum(q.items_skipped) AS bigint), CAST(sum(q.fence) AS bigint)
@@ -112,10 +107,10 @@ WHERE `+where+` AND q.parent_id IS NOT NULL GROUP BY 1, 2, 3`), args, func(rows 
 		if id.Valid {
 			p.Total -= without // -1 if it is unknown
 			nested[id.UUID] = child{parent, status, p}
-			counts[parent] = c
-			return nil
+		} else {
+			c.Add(status, n, p, without)
 		}
-		add(parent, c, status, n, p, without)
+		counts[parent] = c
 		return nil
 	})
 	if err != nil || len(nested) == 0 {
@@ -125,19 +120,20 @@ WHERE `+where+` AND q.parent_id IS NOT NULL GROUP BY 1, 2, 3`), args, func(rows 
 	if err != nil {
 		return err
 	}
-	for id, c := range nested {
-		p, of, unknown := c.progress, below[id], int64(0)
+	for id, n := range nested {
+		p, of, unknown := n.progress, below[id], int64(0)
 		if of.Statuses != nil {
 			p = of.Progress()
 		}
 		if p.Total < 0 {
 			p.Total, unknown = of.Items.Total, 1
 		}
-		sum := counts[c.parent]
-		if of.Running > 0 && !c.status.InFlight() {
-			sum.Running++
+		c := counts[n.parent]
+		if of.Running > 0 && !n.status.InFlight() {
+			c.Running++
 		}
-		add(c.parent, sum, c.status, 1, p, unknown)
+		c.Add(n.status, 1, p, unknown)
+		counts[n.parent] = c
 	}
 	return nil
 }
