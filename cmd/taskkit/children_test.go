@@ -226,7 +226,7 @@ func TestBuckets(t *testing.T) {
 		expect(t, 0, "has the new limit", s.args("set", id, "--max-parallel", "1")...)
 		expect(t, 2, "at least 1 bucket", s.args("set", id, "--max-parallel", "0")...)
 		expect(t, 2, "one of --stop-after, --max-parallel and --max-rate", s.args("set", id, "--max-parallel", "1", "--stop-after", "5")...)
-		expect(t, 2, "has buckets", s.args("set", id, "--stop-after", "5")...)
+		expect(t, 0, "has the new limit", s.args("set", id, "--stop-after", "5")...)
 		expect(t, 2, "has no buckets", s.args("set", plain.String(), "--max-parallel", "2")...)
 		expect(t, 2, "has no buckets", s.args("buckets", plain.String())...)
 		expect(t, 0, "[]", s.args("buckets", id, "-o", "json")...)
