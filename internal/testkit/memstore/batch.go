@@ -265,6 +265,11 @@ func (t *Tx) Commit(ctx context.Context, w store.Write) (store.Applied, error) {
 	if err := t.Finish(); err != nil {
 		return store.Applied{}, &store.UnknownError{Err: err}
 	}
+	if w.CheckParents && !w.To.Terminal() {
+		t.store.mu.Lock()
+		defer t.store.mu.Unlock()
+		a.Control = t.row.Control // the stop policy of a task above may have paused it
+	}
 	return a, nil
 }
 
