@@ -109,7 +109,7 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 	}
 	conditions, reached, paused := s.checkConditions(&before, w)
 	s.install(commit, by, r, t)
-	now := s.now()
+	change, now := len(s.log)-1, s.now()
 	if reached {
 		s.setConditions(w.ID, conditions)
 	}
@@ -144,7 +144,7 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 		s.results[w.ID] = &result{text: slices.Clone(w.Result), revision: w.Revision, keep: w.Keep, expiry: expiry(now, w.Keep.Unfetched)}
 	}
 	a := store.Applied{OK: true, Control: t.Control}
-	if w.CheckParents && s.checkPolicies(commit, r) {
+	if w.CheckParents && s.checkPolicies(commit, r, change) {
 		a.Control = lifecycle.Pause
 	}
 	if w.Checkpoint && w.Worked != nil {

@@ -8,9 +8,14 @@ import (
 )
 
 // checkPolicies pauses the tasks above one whose write has taken effect where the items of their children have reached their stop
-// policy, and their children. A row that a batch has prepared is left to the next check. It reports whether the task is paused.
-func (s *Store) checkPolicies(commit int64, r *row) bool {
+// policy, and their children. A row that a batch has prepared is left to the next check. It reports whether the task is paused, which
+// is part of the change that the write has made, the one with this place in the log.
+func (s *Store) checkPolicies(commit int64, r *row, change int) bool {
 	paused := false
+	if !written(r) {
+		r.writer = new(Tx) // it is not stepped upon
+		defer func() { r.writer = nil }()
+	}
 	for p := s.tasks[r.Parent]; p != nil; p = s.tasks[p.Parent] {
 		sums := s.sumOfChildren(p.ID)
 		reason := lifecycle.Conditions{StopAfter: s.options(p.ID).StopAfter}.StopReason(sums.Progress())
@@ -31,10 +36,11 @@ func (s *Store) checkPolicies(commit int64, r *row) bool {
 	if !paused || r.Status.Terminal() {
 		return false
 	}
-	if r.Control == lifecycle.None { // the write's own batch has kept it from being reached
-		t := r.Task
-		t.Row, _ = t.Request(lifecycle.Change{Effect: lifecycle.Recorded, Control: lifecycle.Pause}, uuid.Nil, lifecycle.ReasonParent, s.now())
-		return s.change(commit, "Check", r, &t) == nil
+	if r.Control == lifecycle.None {
+		s.addEvent(r, lifecycle.ActPause, uuid.Nil)
+		r.Row, _ = r.Request(lifecycle.Change{Effect: lifecycle.Recorded, Control: lifecycle.Pause}, uuid.Nil, lifecycle.ReasonParent, s.now())
+		after := r.Task
+		s.log[change].After = &after
 	}
 	return r.Control == lifecycle.Pause
 }
