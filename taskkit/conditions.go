@@ -16,14 +16,15 @@ import (
 // on. Anything else is an *[OptionError]. It goes before the stop policy that the kind's
 // directive gives with stopafter=. In SubmitMany each task has it.
 //
-// The task is paused in the transaction of the checkpoint that reaches the limit, so no
-// batch begins after that one. A checkpoint that ends the task does not pause it.
+// Of a task with buckets, stages or other children the items of these count, to any depth.
+//
+// The task is paused in the transaction of the checkpoint that reaches the limit, with its children. No
+// batch of it begins after that one; batches of its children that are in flight are still committed. A checkpoint that ends the task does not pause it.
 // Task.ControlReason says what was reached. A person then stops the task, or resumes it
 // with a higher limit: [Client.Resume] with StopAfter is one step, and without it a
 // *[StateError] as long as the limit is reached.
 //
-// It cannot be used with [WithCoalescing], nor for a task with buckets: the limit counts the items of
-// one task, and theirs are those of the buckets.
+// It cannot be used with [WithCoalescing].
 func WithStopAfter(limit string) interface {
 	SubmitOption
 	RequestOption

@@ -58,7 +58,7 @@ const shownItems = 10
 // [ErrNotFound] also when the task is removed meanwhile. Of a running task it shows
 // what was committed when it began, and what is recorded meanwhile may be missing.
 //
-// The items of a task with buckets, stages or other children are those of the task itself, if it has any, and then those of
+// A task with buckets, stages or other children has its own items, if there are any, and then the items of
 // its children, to any depth, in the order of [Client.Children]. Unprocessed items of buckets that have not
 // begun are not known, which is an *[ItemsError]; of stages that have not begun they are left out.
 //

@@ -39,8 +39,8 @@ type Retention struct {
 	Events time.Duration
 }
 
-// WithRetention keeps the task for this time after its end, or for ever with [Never], in place of the Ended period of
-// [Retention], which is that of its kind. A task that is made from it, such as by [Client.Continue], is kept as long, and
+// WithRetention keeps the task for this time after its end, or for ever with [Never], in place of the Ended period
+// in the [Retention] of its kind. A task that is made from it, such as by [Client.Continue], is kept as long, and
 // so are its buckets. It is an *[OptionError] unless it is positive, and with [WithCoalescing].
 func WithRetention(ended time.Duration) SubmitOption {
 	return submitOption(func(s *submission) {

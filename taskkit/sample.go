@@ -10,7 +10,7 @@ import (
 // Sample says which targets of a set [WithSample] takes. Give it one of Every, Size and Probability.
 //
 // A random sample is chosen by the Seed and the JSON of each target alone: over the same targets it is
-// the same each time, and over others it has those of before that are among them, as far as its
+// the same each time, and over other targets it keeps the ones that both sets have, as far as its
 // size allows. Each target has the same chance.
 type Sample struct {
 	// Every is the interval of a regular sample: the first target, and each so many after it.
@@ -35,10 +35,10 @@ type Sample struct {
 // targets are kept in memory, so these are 100,000 at most: the items of the canary times Every, or
 // divided by Probability, or with a Size all targets. More in the set are a *[TargetsError].
 //
-// The targets can be a list in the spec, which is then stored as a frozen set, or those of
-// [WithTargets], which are read once; eight of them for each of a Size are in memory. It is an
+// The targets can be a list in the spec, which is then stored as a frozen set, or come from
+// [WithTargets], which is read once; eight of them for each of a Size are in memory. It is an
 // *[OptionError] for an invalid Sample, without WithPreview and WithCanary, above the bound, for a spec
-// without targets, as that of a live walk, for a kind without a list of targets or with buckets, and in
+// without targets, such as the spec of a live walk, for a kind without a list of targets or with buckets, and in
 // SubmitMany of several specs. A random sample that has no target is a *TargetsError.
 func WithSample(sample Sample) SubmitOption {
 	return submitOption(func(s *submission) {
@@ -90,7 +90,7 @@ func (s *submission) sampling() store.Sampling {
 // checkSampling returns what is wrong with the option WithSample together with others.
 func (s *submission) checkSampling() error {
 	canary := s.Options.Canary
-	among := float64(canary) // the targets among which those of the canary are
+	among := float64(canary) // how many targets must be read to find the canary
 	switch {
 	case s.sample.Every > 0:
 		among *= float64(s.sample.Every)

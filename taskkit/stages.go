@@ -18,7 +18,7 @@ import (
 // Codes of composite tasks that fail.
 const (
 	codeStages      = "stages"       // the stages cannot be used
-	codeStageFailed = "stage_failed" // a stage has failed, or was stopped
+	codeStageFailed = "stage_failed" // a stage has failed
 )
 
 // stageMemo is what a composite task remembers of its stages: all of them.

@@ -53,7 +53,7 @@ type Task struct {
 	StateJSON    json.RawMessage `json:"-"`
 
 	Status        Status    `json:"status"`
-	Partial       bool      `json:"partial,omitempty"` // COMPLETED by a stop, before it was done
+	Partial       bool      `json:"partial,omitempty"` // COMPLETED by a stop, before it was done, or without parts that were left out
 	StatusDetail  string    `json:"-"`                 // error code, then detail
 	Control       Control   `json:"control,omitempty"`
 	ControlBy     uuid.UUID `json:"control_by,omitzero"`

@@ -18,7 +18,7 @@ type Row struct {
 	Control       Control
 	ControlBy     uuid.UUID // who made the request; zero: unknown, or no request
 	ControlReason string
-	Partial       bool // COMPLETED by a stop, before it was done
+	Partial       bool // COMPLETED by a stop, before it was done, or without parts that were left out
 
 	Fence    int64 // goes up by one with every claim
 	Seq      int64 // checkpoint_seq: goes up by one with every checkpoint

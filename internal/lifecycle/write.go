@@ -28,7 +28,7 @@ type Write struct {
 	At       time.Time     // To Queued: if it is not zero, NotBefore; Delay is then ignored
 	Reason   string        // To Queued: why the task waits
 	Desc     string        // "": the description stays
-	// Partial, To Completed: the task ends because of a stop, before it was done.
+	// Partial, To Completed: the task ends because of a stop, before it was done, or without parts that were left out.
 	Partial bool
 }
 

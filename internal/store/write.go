@@ -48,7 +48,7 @@ type Write struct {
 	Reason string // To QUEUED: why it waits; "" clears it
 	// StatusDetail is the new workflow_status_desc; "" leaves it as it is.
 	StatusDetail string
-	// Partial, To COMPLETED: the task ends because of a stop, before it was done.
+	// Partial, To COMPLETED: the task ends because of a stop, before it was done, or without parts that were left out.
 	Partial bool
 	Attempt *Attempt        // a failed attempt to record
 	Result  json.RawMessage // nil: none

@@ -103,7 +103,7 @@ type TaskThrottled struct {
 type TaskEnded struct {
 	TaskRef
 	Status     string // such as "COMPLETED", see taskkit.Status
-	Partial    bool   // COMPLETED by a stop, before it was done
+	Partial    bool   // COMPLETED by a stop, before it was done, or without parts that were left out
 	Removed    bool   // the task was removed, as had been requested
 	Code       string // of the error; empty: none
 	Detail     string // of the error

@@ -50,7 +50,7 @@ type Job struct {
 	Done      bool   `json:"done"`      // it will not change any more, except that it may vanish
 	Fetchable bool   `json:"fetchable"` // a fetch returns the result, or why there is none; false once it is erased
 	Paused    bool   `json:"paused"`    // it waits for a resume, or will do so after its current batch
-	Partial   bool   `json:"partial"`   // it SUCCEEDED by a stop, before it was done
+	Partial   bool   `json:"partial"`   // it SUCCEEDED by a stop, before it was done, or without parts that were left out
 	Preview   bool   `json:"preview"`   // it changes nothing, and finds out what would be changed, see [Preview]
 
 	CreatedAt  time.Time  `json:"createdAt"`

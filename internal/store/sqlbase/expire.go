@@ -112,8 +112,8 @@ FROM (SELECT task_id, options, expiry_date FROM {s}taskkit_task_plan
 	return found, now, nil
 }
 
-// failExpired ends those of the tasks in FAILURE that wait, without a request and without open children, and that no worker
-// has begun or no live process would claim: a worker that claims one ends it itself, and calls Abort.
+// failExpired ends late tasks in FAILURE. A task must wait, without a request and without open children, and no worker must have
+// begun it, or no live process would claim it: a worker that claims one ends it itself, and calls Abort.
 func (b *Base) failExpired(ctx context.Context, q store.Querier, process string, late []uuid.UUID, text map[uuid.UUID]string) (ended []uuid.UUID, err error) {
 	if len(late) == 0 {
 		return nil, nil

@@ -14,8 +14,8 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// withPolicy is a query of the tasks above those of $1 that have a stop policy, in the order of their ids. Its columns follow, and
-// then a lock.
+// withPolicy returns a query of the ancestors of the tasks $1 that have a stop policy, in the order of their ids, with these columns and
+// this lock.
 func (t Statements) withPolicy(columns, lock string) string {
 	return t.SQL(`WITH RECURSIVE above(id) AS (
   SELECT q.parent_id FROM {s}taskkit_queued_task q WHERE q.id ` + t.anyID("$1") + ` AND q.parent_id IS NOT NULL
@@ -48,8 +48,8 @@ func ofParents(writes []*store.Write) (ids []uuid.UUID) {
 	return ids
 }
 
-// checkPolicies pauses the tasks above those of writes that took effect whose stop policy is reached by the items of their
-// children, and the children with them. It reports whether it paused any.
+// checkPolicies adds up the children of each ancestor with a stop policy of tasks whose writes took effect. Where the policy is reached
+// it pauses the ancestor and its children. It reports whether it paused any.
 func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes []*store.Write) (paused bool, err error) {
 	ids := ofParents(writes)
 	if len(ids) == 0 {
