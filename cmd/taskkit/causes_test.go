@@ -149,7 +149,25 @@ func (s *scene) seen(id taskkit.ID, c taskcause.Cause) string {
 		status += " " + job.Error.Code
 	}
 	return s.steady(fmt.Sprintf("%s\n  ls       %s\n  show     %s, and what explain says\n  explain  %s\n  HTTP     %s\n  log      %s\n\n",
-		c, strings.Join(strings.Fields(row), " "), strings.TrimSpace(strings.TrimPrefix(line(shown, "cause"), "cause")), explained, status, s.log.of(id)))
+		c, strings.Join(strings.Fields(row), " "), strings.TrimSpace(strings.TrimPrefix(line(shown, "cause"), "cause")), explained, status, s.logged(id)))
+}
+
+// logged returns the last line of the log about a task. A worker logs a change after the change can be read, so the line is awaited
+// that the golden file has.
+func (s *scene) logged(id taskkit.ID) string {
+	s.Helper()
+	golden, err := os.ReadFile(filepath.FromSlash(causesFile))
+	s.must(err)
+	for end := time.Now().Add(5 * time.Second); ; {
+		last := s.log.of(id)
+		if strings.Contains(string(golden), "\n  log      "+s.steady(last)+"\n") || time.Now().After(end) {
+			return last
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-s.Context().Done():
+		}
+	}
 }
 
 // line returns the line that contains a text.

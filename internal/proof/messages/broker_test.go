@@ -99,7 +99,7 @@ func newRabbit(t *testing.T) *broker {
 func rabbitQueue(server *cluster.Server, queue string) *broker {
 	// with calls f with a channel of its own.
 	with := func(f func(*amqp.Channel) error) error {
-		conn, err := amqp.DialConfig(server.DSN, amqp.Config{Heartbeat: time.Second, Dial: amqp.DefaultDial(5 * time.Second)})
+		conn, err := amqp.DialConfig(server.DSN, amqp.Config{Heartbeat: 10 * time.Second, Dial: amqp.DefaultDial(5 * time.Second)})
 		if err != nil {
 			return err
 		}

@@ -169,9 +169,12 @@ func (e *env) publishVersion(version, references int, suffix string) {
 				Headers: map[string]string{"key": reference},
 			})
 		}
-		if err := e.broker.publish(e.Context(), ms); err != nil {
-			e.Errorf("publish version %d: %v", version, err)
-			return
+		// A connection may be lost on a busy machine. Messages that come again have the same ids.
+		for err := e.broker.publish(e.Context(), ms); err != nil; err = e.broker.publish(e.Context(), ms) {
+			if e.Context().Err() != nil {
+				return
+			}
+			e.Logf("publish version %d again: %v", version, err)
 		}
 	}
 }
