@@ -26,6 +26,8 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 	merger, _ := find[Merger[State]](x)
 	stager, _ := find[Stager[Spec, State]](x)
 	limiter, limits := find[Limiter[Spec]](x)
+	// The states of ranges add up to the state that Report sees.
+	divisible := k.def.Targets.Get != nil && segmenter == nil && stager == nil && (report == nil || merger != nil)
 	bound := &session.Kind{
 		Name:        k.def.Name,
 		Revision:    k.def.Revision,
@@ -40,6 +42,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		DeferDelays: k.def.DeferDelays,
 		Touches:     k.def.Touches,
 		Children:    k.def.Children,
+		Divisible:   divisible,
 		HasAbort:    aborts,
 		HasLimits:   limits,
 
@@ -50,7 +53,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		Open: func(t session.Task, raw json.RawMessage) (session.Call, error) {
 			c := &call[Spec, State, Result]{
 				kind: k, x: x, aborter: aborter, report: report, targets: targets,
-				segmenter: segmenter, merger: merger, stager: stager,
+				segmenter: segmenter, merger: merger, stager: stager, divisible: divisible,
 			}
 			if targets != nil {
 				c.raw = raw
@@ -94,6 +97,7 @@ type call[Spec, State, Result any] struct {
 	merger    Merger[State]                                              // nil: there is none
 	stager    Stager[Spec, State]                                        // nil: there is none
 	limits    func() map[string]int                                      // nil: there is no Limiter
+	divisible bool                                                       // see [session.Kind]
 	spec      Spec
 	raw       json.RawMessage // the stored spec, of a kind that finds its targets
 }
@@ -113,7 +117,7 @@ func (c *call[Spec, State, Result]) batch(s *session.Step, state json.RawMessage
 	if child := s.Child; child != nil {
 		b.Parent = child.Parent
 	}
-	if isBucket(s) {
+	if isBucket(s) && s.Child.Segment != nil {
 		if err := json.Unmarshal(s.Child.Segment, &b.Segment); err != nil {
 			return nil, Permanent("undecodable_segment", err)
 		}
@@ -121,18 +125,20 @@ func (c *call[Spec, State, Result]) batch(s *session.Step, state json.RawMessage
 	return b, nil
 }
 
-// isBucket reports whether a step is one of a bucket.
-func isBucket(s *session.Step) bool { return s.Child != nil && s.Child.Segment != nil }
+// isBucket reports whether a step is one of a bucket or a range.
+func isBucket(s *session.Step) bool { return s.Child.Bucket() }
 
 // Execute implements [session.Call].
 func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *session.Step, state json.RawMessage) (session.Next, json.RawMessage, error) {
 	leftOut := "" // of the stages
 	switch {
-	case isBucket(s) && c.segmenter == nil:
+	case isBucket(s) && s.Child.Segment != nil && c.segmenter == nil:
 		// It would do the work of all buckets.
 		return session.Next{}, nil, Permanent(codeSegments, errors.New("the task is a bucket, and this worker's executor has no method Segments: put it back, and retry the task"))
 	case c.segmenter != nil && !isBucket(s):
 		return c.runBuckets(ctx, s, state)
+	case c.isDivided(s):
+		return c.runRanges(ctx, s, state)
 	case c.stager != nil:
 		complete, next, out, err := c.runStages(ctx, s, state)
 		if err != nil || !complete {

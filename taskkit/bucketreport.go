@@ -25,7 +25,7 @@ func (c *Client) WriteBuckets(ctx context.Context, id ID, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	switch buckets, err := hasBuckets(ctx, op, id); {
+	switch buckets, _, err := isSplit(ctx, op, id); {
 	case err != nil:
 		return c.public(ctx, err)
 	case !buckets:

@@ -1,6 +1,7 @@
 package taskkit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,17 +100,14 @@ func (c *call[Spec, State, Result]) runBuckets(ctx context.Context, s *session.S
 	if to > from {
 		tasks := make([]store.NewTask, to-from)
 		for i := range tasks {
-			tasks[i] = c.bucket(s, parts[from+i-t.From], int64(from+i)+1)
+			tasks[i] = c.part(s, store.Child{Segment: parts[from+i-t.From], Number: int64(from+i) + 1}, -1)
 		}
 		if err := s.Tx.Insert(ctx, tasks); err != nil {
 			return session.Next{}, nil, fmt.Errorf("submit the buckets %d to %d: %w", from+1, to, err)
 		}
 	}
 	open := int(s.Family.Open) + to - from
-	next := session.Next{AwaitChildren: true, OnFailure: s.Options.OnFailure, Divided: true}
-	if next.OnFailure == "" {
-		next.OnFailure = store.FailureFails
-	}
+	next := c.awaitParts(s)
 	switch {
 	case to < t.Total && open < window:
 		return session.Next{}, state, nil // the next page of segments
@@ -132,15 +130,21 @@ func segmentsOf(t *session.Targets) []json.RawMessage {
 	return parts
 }
 
-// bucket returns the task of a segment.
-func (c *call[Spec, State, Result]) bucket(s *session.Step, part json.RawMessage, number int64) store.NewTask {
+// awaitParts waits until no part of the task is open.
+func (c *call[Spec, State, Result]) awaitParts(s *session.Step) session.Next {
+	return session.Next{AwaitChildren: true, OnFailure: cmp.Or(s.Options.OnFailure, store.FailureFails), Divided: true}
+}
+
+// part returns the task of a segment or a range, with so many items; -1: unknown.
+func (c *call[Spec, State, Result]) part(s *session.Step, of store.Child, total int64) store.NewTask {
 	t := s.Task
+	of.Parent = t.ID
 	return store.NewTask{
-		Submitted: store.Submitted{Kind: c.kind.def.Name, Owner: t.Owner, RunAs: t.RunAs, Queue: t.Queue, Parent: t.ID},
+		Submitted: store.Submitted{Kind: c.kind.def.Name, Owner: t.Owner, RunAs: t.RunAs, Queue: t.Queue, Parent: t.ID, TargetsField: c.kind.def.Targets.Field},
 		ID:        store.NewID(), Revision: c.kind.def.Revision, Secrets: c.kind.hidden(), Ledger: c.kind.def.Ledger,
 		Start:    store.Start{SpecRevision: t.SpecRevision},
-		Options:  s.Options.OfBucket(store.Child{Parent: t.ID, Segment: part, Number: number}),
-		Priority: min(t.Priority+1, int(PriorityIdle)), Total: -1,
+		Options:  s.Options.OfBucket(of),
+		Priority: min(t.Priority+1, int(PriorityIdle)), Total: total,
 	}
 }
 
@@ -194,7 +198,10 @@ func leftOut(ctx context.Context, s *session.Step, all int64) (string, error) {
 				continue
 			}
 			name := "stage " + p.Stage
-			if p.Segment != nil {
+			switch r := p.Range; {
+			case r != nil:
+				name = fmt.Sprintf("items %d to %d", r.From+1, r.To)
+			case p.Segment != nil:
 				name = fmt.Sprintf("bucket %d", p.Number)
 			}
 			names = append(names, fmt.Sprintf("%s (task %s)", name, p.ID))

@@ -114,8 +114,15 @@ func WithChildFailure(f ChildFailure) SubmitOption {
 }
 
 // WithMaxParallel bounds how many buckets of the task are open at once, over all workers. It can be
-// changed while the task runs, see [Client.Change]. Less than 1 is an *[OptionError],
-// and so is a kind without Segments. Defaults to 64.
+// changed while the task runs, see [Client.Change]. Defaults to 64.
+//
+// A task over a list or a frozen set of targets is divided into ranges with it, of which so many are executed at once: as
+// buckets, without a line in the executor. Order is kept within a range. Each range begins with the zero State, and what they have in the end is
+// merged, see [Merger]. The directive can say it for all tasks of the kind, with parallel=N; a preview, and a task with a
+// canary or a rate, is executed as a whole then.
+//
+// Less than 1 is an *[OptionError], and so is a kind with neither Segments nor targets, a task without targets, a kind with a
+// result and without a method Merge, and for ranges WithPreview, WithCanary, WithMaxRate and WithCoalescing.
 func WithMaxParallel(n int) SubmitOption {
 	return submitOption(func(s *submission) {
 		if n < 1 {
@@ -142,8 +149,8 @@ func (k *Kind[Spec, State, Result]) checkChildren(s *submission) error {
 	switch {
 	case ofItems != "" && (k.def.Segments || k.def.Stages):
 		return &OptionError{ofItems, fmt.Sprintf("kind %s has buckets or stages, which process the items side by side: none is the first", k.def.Name)}
-	case ofBuckets != "" && !k.def.Segments:
-		return &OptionError{ofBuckets, fmt.Sprintf("kind %s has no buckets: add a method Segments to its executor, and run go generate", k.def.Name)}
+	case ofBuckets != "" && !k.def.Segments && k.def.Targets.Get == nil:
+		return &OptionError{ofBuckets, fmt.Sprintf("kind %s has neither targets nor buckets: name the list of its spec in the directive with targets=FIELD, or add a method Segments to its executor, and run go generate", k.def.Name)}
 	}
 	return nil
 }

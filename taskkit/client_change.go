@@ -41,15 +41,15 @@ func (c *Client) Change(ctx context.Context, id ID, s Settings, opts ...RequestO
 		if err != nil {
 			return nil, err
 		}
-		buckets, err := hasBuckets(ctx, op, id)
+		buckets, ranges, err := isSplit(ctx, op, id)
 		if err != nil {
 			return nil, c.public(ctx, err)
 		}
 		switch {
-		case !buckets && s.MaxParallel != 0:
-			return nil, &OptionError{"Settings.MaxParallel", fmt.Sprintf("task %s has no buckets", id)}
-		case buckets && s.MaxRate != nil:
-			return nil, &OptionError{"Settings.MaxRate", fmt.Sprintf("task %s has buckets, which process its items: change how many run at once with MaxParallel", id)}
+		case !buckets && !ranges && s.MaxParallel != 0:
+			return nil, &OptionError{"Settings.MaxParallel", fmt.Sprintf("task %s has no buckets and no ranges", id)}
+		case (buckets || ranges) && s.MaxRate != nil:
+			return nil, &OptionError{"Settings.MaxRate", fmt.Sprintf("task %s has parts, which process its items: change how many run at once with MaxParallel", id)}
 		}
 	}
 	set := requestOption(func(r *requestOptions) {

@@ -14,20 +14,23 @@ import (
 	"taskkit.dev/taskkit/segment"
 )
 
-// Child is a child of a task: a bucket, a stage, or what a batch has submitted with [WithParent].
+// Child is a child of a task: a bucket, a range of its targets, a stage, or what a batch has submitted with [WithParent].
 // As with a [Task], its JSON, its line in a log and its String leave StatusDetail out.
 type Child struct {
-	ID           ID              `json:"id"`
-	Kind         string          `json:"kind"`
-	Stage        string          `json:"stage,omitempty"`  // its name; "": it is none
-	Bucket       int             `json:"bucket,omitempty"` // its number, from 1; 0: it is none
-	Segment      segment.Segment `json:"segment,omitzero"` // of a bucket
-	Status       Status          `json:"status"`
-	Partial      bool            `json:"partial"` // it was stopped before it was done
-	StatusDetail string          `json:"-"`
-	Progress     Progress        `json:"progress"`          // of its children, if it has any
-	Started      *time.Time      `json:"started,omitempty"` // for the first time
-	Ended        *time.Time      `json:"ended,omitempty"`
+	ID      ID              `json:"id"`
+	Kind    string          `json:"kind"`
+	Stage   string          `json:"stage,omitempty"`  // its name; "": it is none
+	Bucket  int             `json:"bucket,omitempty"` // its number, from 1; 0: it is none
+	Segment segment.Segment `json:"segment,omitzero"` // of a bucket
+	// First and Last are the positions of its items in the list or the set of the task, from 1, of a range; 0: it is none.
+	First        int64      `json:"first,omitempty"`
+	Last         int64      `json:"last,omitempty"`
+	Status       Status     `json:"status"`
+	Partial      bool       `json:"partial"` // it was stopped before it was done
+	StatusDetail string     `json:"-"`
+	Progress     Progress   `json:"progress"`          // of its children, if it has any
+	Started      *time.Time `json:"started,omitempty"` // for the first time
+	Ended        *time.Time `json:"ended,omitempty"`
 }
 
 // LogValue returns what identifies the child and how far it is.
@@ -79,6 +82,9 @@ func (c *Client) Children(ctx context.Context, parent, after ID, limit int) ([]*
 			ID: f.ID, Kind: f.Kind, Stage: f.Stage, Bucket: int(f.Number), Status: Status(f.Status), Partial: f.Partial,
 			StatusDetail: f.StatusDetail, Progress: progress(f.Progress), Started: f.Started, Ended: f.Stopped,
 		}
+		if r := f.Range; r != nil {
+			children[i].First, children[i].Last = r.From+1, r.To
+		}
 		if f.Segment != nil {
 			if err := json.Unmarshal(f.Segment, &children[i].Segment); err != nil {
 				return nil, fmt.Errorf("taskkit: the segment of task %s: %w", f.ID, err)
@@ -127,13 +133,18 @@ func childCounts(counts store.ChildCounts) *ChildCounts {
 	return made
 }
 
-// hasBuckets reports whether a task is split into buckets, be it before they are submitted.
-func hasBuckets(ctx context.Context, op store.Client, id ID) (bool, error) {
+// isSplit reports whether a task is split into buckets or ranges, be it before they are submitted.
+func isSplit(ctx context.Context, op store.Client, id ID) (buckets, ranges bool, err error) {
 	plan, err := op.Plan(ctx, id)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
-	return plan.Frozen.AreParts(), nil
+	return plan.Frozen.AreParts(), isDivided(&plan), nil
+}
+
+// isDivided reports whether the targets of a task are divided into ranges.
+func isDivided(p *store.Plan) bool {
+	return p.Options.MaxParallel > 0 && !p.Frozen.AreParts()
 }
 
 // passOnPage is how many children one statement changes.

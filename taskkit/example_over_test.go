@@ -51,3 +51,31 @@ func ExampleWithTargets() {
 	// 3 students for math
 	// COMPLETED 3
 }
+
+// A set of targets is divided into ranges, of which two are executed at once.
+func ExampleWithMaxParallel_ranges() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	id, err := taskkit.Submit(ctx, db, courseKind, courseSpec{Program: "math"}, taskkit.System(),
+		taskkit.WithTargets(slices.Values([]int{7, 3, 9, 4})), taskkit.WithMaxParallel(2))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var r taskkit.Registry
+	taskkit.Register(&r, courseKind, courseExecutor{})
+	task := runToEnd(db, &r, id, taskkit.Config{})
+	fmt.Println(task.Status, task.Progress.Done)
+	ranges, err := taskkit.NewClient(db).Children(ctx, id, taskkit.ID{}, 10)
+	for _, r := range ranges {
+		fmt.Println(r.First, "to", r.Last, r.Status)
+	}
+	fmt.Println(err)
+	// Output:
+	// 2 students for math
+	// 2 students for math
+	// COMPLETED 4
+	// 1 to 2 COMPLETED
+	// 3 to 4 COMPLETED
+	// <nil>
+}

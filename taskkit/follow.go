@@ -182,8 +182,12 @@ func (f *followUp) retryFailed(ctx context.Context, corrected *corrections) erro
 	if f.from.Plan.Options.Preview {
 		return refuse(ofPreview)
 	}
-	if f.hasChildren {
-		return refuse("its items are those of its children: submit a new task for those that Items lists as failed for each child")
+	parts, err := f.ranges(ctx)
+	switch {
+	case err != nil:
+		return err
+	case f.hasChildren && parts == nil:
+		return refuse("its items are those of its buckets or stages: submit a new task for those that Items lists as failed")
 	}
 	set, spec, err := newTargetCursor(&f.from, t, &f.from.Plan)
 	switch {
@@ -192,7 +196,7 @@ func (f *followUp) retryFailed(ctx context.Context, corrected *corrections) erro
 	case set == nil:
 		return refuse(noTargets + ": submit a new task for the items that Items lists as failed")
 	}
-	rows := recordedPositions{{read: &f.from, id: t.ID, outcome: store.ItemFailed}}
+	rows := recordedPositions{{read: &f.from, id: t.ID, outcome: store.ItemFailed, parts: parts}}
 	unplaced, err := rows.unplaced(ctx, shownItems)
 	switch {
 	case err != nil:
@@ -223,6 +227,10 @@ func failedTargets(ctx context.Context, set *targetCursor, failed *rowCursor, co
 			}
 			if err != nil {
 				yield(nil, err)
+				return
+			}
+			if i.Position == 0 { // of a range; those of the task itself have been looked for
+				yield(nil, &ItemsError{ID: set.id, Action: actRetryFailed, Problem: unplacedItems, Keys: []string{i.Key}})
 				return
 			}
 			if i.Position == last {
@@ -261,10 +269,14 @@ func (f *followUp) continues(ctx context.Context) error {
 	if f.from.Plan.Options.Preview {
 		return &ItemsError{ID: t.ID, Action: actContinue, Problem: ofPreview}
 	}
-	if c := f.from.Plan.Options.Child; f.from.Plan.Frozen.AreParts() || f.hasChildren || c != nil && c.Segment != nil {
+	parts, err := f.ranges(ctx)
+	if err != nil {
+		return err
+	}
+	if f.from.Plan.Frozen.AreParts() || f.hasChildren && parts == nil || f.from.Plan.Options.Child.Bucket() {
 		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "its work is divided among children, and a new task would leave out or repeat what they have: retry it if it has failed, or submit the work anew"}
 	}
-	if p := t.Progress; p.Deferred || p.Round > 0 {
+	if hasDeferred(t, parts) {
 		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "items of it were deferred and would be forgotten: submit a task over the items that are listed as deferred and unprocessed"}
 	}
 	f.IdempotencyKey = store.ContinuationKey(t.ID)
@@ -274,6 +286,9 @@ func (f *followUp) continues(ctx context.Context) error {
 		f.Options.Previewed = f.from.Plan.Options.Previewed // nothing of the preview was applied
 	}
 	set, spec, err := newTargetCursor(&f.from, t, &f.from.Plan)
+	if parts != nil && err == nil {
+		return f.continueRanges(ctx, set, spec, parts)
+	}
 	switch taken := t.Progress.Position; {
 	case err != nil:
 		return tried(actContinue, err)

@@ -36,7 +36,8 @@ type Item struct {
 	Position int64           `json:"position,omitempty"` // in the list of Take, from 1; 0: unknown
 	Attempt  int             `json:"attempt"`            // of an item that failed or was skipped
 	Created  time.Time       `json:"created,omitzero"`   // when the outcome was stored, if it was
-	// Task is the child that has the item, such as a bucket, to which its Position belongs; zero: the task itself.
+	// Task is the child that has the item, such as a bucket, to whose list its Position belongs; zero: the task itself. The Position of an
+	// item of a range belongs to the list or the set of the whole task.
 	Task ID `json:"task,omitzero"`
 	// Stage is the stage that has the item; "": it belongs to none. A stage of a stage is "outer/inner".
 	Stage string `json:"stage,omitempty"`
@@ -98,7 +99,7 @@ func (c *Client) placedItems(ctx context.Context, id ID, outcome Outcome, from i
 		}
 		hasChildren, err := c.unlessRemoved(ctx, op, id, nil)
 		if err == nil && hasChildren {
-			for i, err := range c.childItems(ctx, op, id, outcome, from) {
+			for i, err := range c.partItems(ctx, op, id, outcome, from) {
 				if !yield(i, err) || err != nil {
 					return
 				}
@@ -123,6 +124,45 @@ func (c *Client) ownItems(ctx context.Context, op store.Client, id ID, outcome O
 			return
 		}
 		for i, err := range items {
+			if !yield(i, c.public(ctx, err)) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// partItems returns the items of the children of a task behind a place. Unprocessed items that no range has yet follow.
+func (c *Client) partItems(ctx context.Context, op store.Client, id ID, outcome Outcome, from itemPlace) iter.Seq2[placedItem, error] {
+	if outcome != OutcomeUnprocessed {
+		return c.childItems(ctx, op, id, outcome, from)
+	}
+	return func(yield func(placedItem, error) bool) {
+		p, err := op.Plan(ctx, id)
+		if err != nil {
+			yield(placedItem{}, c.public(ctx, err))
+			return
+		}
+		if inRest := isDivided(&p) && from.position > 0 && len(from.children) == 0; !inRest {
+			for i, err := range c.childItems(ctx, op, id, outcome, from) {
+				if !yield(i, err) || err != nil {
+					return
+				}
+			}
+			from = itemPlace{}
+		}
+		if !isDivided(&p) {
+			return
+		}
+		t, err := op.Task(ctx, id)
+		var set *targetCursor
+		if err == nil {
+			set, _, err = newTargetCursor(op, &t, &p)
+		}
+		if err != nil {
+			yield(placedItem{}, c.public(ctx, err))
+			return
+		}
+		for i, err := range set.items(ctx, max(t.Progress.Position, from.position), set.total, outcome, nil) {
 			if !yield(i, c.public(ctx, err)) || err != nil {
 				return
 			}
@@ -177,6 +217,9 @@ func (c *Client) itemsInside(ctx context.Context, op store.Client, child *store.
 				i.after.children = append([]ID{child.ID}, i.after.children...)
 				if i.Task == (ID{}) {
 					i.Task = child.ID
+				}
+				if child.Range != nil && i.Position > 0 {
+					i.Position += child.Range.From
 				}
 				if child.Stage != "" {
 					i.Stage = strings.TrimSuffix(child.Stage+"/"+i.Stage, "/")
@@ -259,7 +302,7 @@ func (c *Client) itemsOf(ctx context.Context, op store.Client, id ID, outcome Ou
 	case t.HasChildren && outcome == OutcomeUnprocessed && p.Frozen.AreParts() && t.Progress.Position < p.Frozen.Total:
 		return nil, &ItemsError{ID: id, Action: actUnprocessed, Problem: fmt.Sprintf("%d of its %d buckets have not begun, and nothing says which items these have: "+
 			"read them from where the buckets find them", p.Frozen.Total-t.Progress.Position, p.Frozen.Total)}
-	case t.HasChildren && set == nil:
+	case t.HasChildren && (set == nil || isDivided(&p)):
 		return func(func(placedItem, error) bool) {}, nil // its children have them
 	case set == nil && outcome == OutcomeSucceeded:
 		return c.ledgerItems(ctx, op, &t, from)

@@ -13,6 +13,7 @@ type targetCursor struct {
 	read  store.ItemReader
 	id    ID
 	total int64
+	begin int64 // the position in the set of the first target: of a range
 	// keys are all targets of a list in the spec, or those of a page of a frozen set.
 	frozen bool
 	page   int
@@ -24,6 +25,15 @@ type targetCursor struct {
 // not found its targets is an *[ItemsError] without an action.
 func newTargetCursor(read store.ItemReader, t *store.Task, p *store.Plan) (*targetCursor, []byte, error) {
 	c := &targetCursor{read: read, id: t.ID, page: -1}
+	piece := p.Options.Child
+	if piece != nil && piece.Range != nil {
+		c.id, c.begin = piece.Parent, piece.Range.From
+		defer func() {
+			if c.total > 0 {
+				c.total = piece.Range.Len()
+			}
+		}()
+	}
 	switch {
 	case p.Frozen.AreParts():
 		return nil, nil, nil // its children have the items
@@ -52,10 +62,10 @@ func newTargetCursor(read store.ItemReader, t *store.Task, p *store.Plan) (*targ
 // target returns the JSON of the target at a position, from 0. It is valid until the
 // next call.
 func (c *targetCursor) target(ctx context.Context, position int64) ([]byte, error) {
-	at := position
+	at := c.begin + position
 	if c.frozen {
-		page := int(position / store.TargetsPerPage)
-		at = position % store.TargetsPerPage
+		page := int(at / store.TargetsPerPage)
+		at %= store.TargetsPerPage
 		if page != c.page {
 			if err := c.load(ctx, page); err != nil {
 				return nil, err
@@ -103,11 +113,15 @@ type rowCursor struct {
 	rows []store.Item // read, and not yet passed
 	last bool         // there are no more than these
 	from store.ItemCursor
+	// parts are the ranges whose items follow; their positions become those in the set of the whole task. begin is where the
+	// present range begins.
+	parts []store.ChildTask
+	begin int64
 }
 
 // peek returns the next item, or nil at the end.
 func (c *rowCursor) peek(ctx context.Context) (*store.Item, error) {
-	if len(c.rows) == 0 && !c.last {
+	for len(c.rows) == 0 && !c.last {
 		rows, err := c.read.Items(ctx, c.id, c.outcome, c.from, itemsPage)
 		if err != nil {
 			return nil, err
@@ -115,6 +129,15 @@ func (c *rowCursor) peek(ctx context.Context) (*store.Item, error) {
 		c.rows, c.last = rows, len(rows) < itemsPage
 		if len(rows) > 0 {
 			c.from = rows[len(rows)-1].Cursor()
+		}
+		for i := range rows {
+			if rows[i].Position > 0 {
+				rows[i].Position += c.begin
+			}
+		}
+		if c.last && len(c.parts) > 0 {
+			c.id, c.begin, c.last, c.from = c.parts[0].ID, c.parts[0].Range.From, false, store.ItemCursor{}
+			c.parts = c.parts[1:]
 		}
 	}
 	if len(c.rows) == 0 {

@@ -101,6 +101,9 @@ func NewKind[Spec, State, Result any](d taskkind.Definition[Spec, State, Result]
 			panic(fmt.Sprintf("taskkit: kind %s: its delay of %v before deferred items are tried again is not positive", d.Name, delay))
 		}
 	}
+	if d.Parallel < 0 {
+		panic(fmt.Sprintf("taskkit: kind %s: its Parallel of %d is negative: leave it out for none", d.Name, d.Parallel))
+	}
 	if d.LatestStart < 0 || d.TimeLimit < 0 {
 		panic(fmt.Sprintf("taskkit: kind %s: its LatestStart of %v or its TimeLimit of %v is negative: leave it out for none", d.Name, d.LatestStart, d.TimeLimit))
 	}

@@ -2,6 +2,7 @@ package taskkit
 
 import (
 	"fmt"
+	"reflect"
 
 	"taskkit.dev/taskkit/taskkind"
 )
@@ -23,6 +24,10 @@ func contradiction[Spec, State, Result any](d *taskkind.Definition[Spec, State, 
 		return "it has both Preview and Stages, and a preview has no children: let one of the stages be a preview"
 	case d.Preview && d.Children:
 		return "it has both Preview and Children, and a preview has no children: leave out one of them"
+	case d.Parallel != 0 && !targets:
+		return "it has Parallel and no Targets, and only tasks over a list or a set are divided into ranges: leave out Parallel"
+	case d.Parallel != 0 && !d.Merge && reflect.TypeFor[Result]() != reflect.TypeFor[struct{}]():
+		return "it has Parallel and a result, and no Merge, so Report would see none of the states of the ranges: leave out Parallel, or add a method Merge to its executor"
 	case d.SkipPoison && d.Stages:
 		return "it has both SkipPoison and Stages, and a composite task takes no items: leave out SkipPoison"
 	default:
@@ -51,8 +56,11 @@ func (k *Kind[Spec, State, Result]) checkMethods(x Executor[Spec, State]) (errs 
 		}
 		errs = append(errs, &UsageError{What: named("kind", k.def.Name), Why: problem})
 	}
-	if merges && !segments {
-		errs = append(errs, &UsageError{What: named("kind", k.def.Name), Why: "its executor has a method Merge and no method Segments, so no task has states to merge: add Segments, or give Merge another name"})
+	if k.def.Merge && !merges {
+		errs = append(errs, &UsageError{What: named("kind", k.def.Name), Why: "its executor has no method Merge, and the Definition of the kind says that it has: run go generate"})
+	}
+	if merges && !segments && k.def.Targets.Get == nil {
+		errs = append(errs, &UsageError{What: named("kind", k.def.Name), Why: "its executor has a method Merge, and its tasks have neither buckets nor targets, so there are no states to merge: add Segments, name the list of the spec with targets=FIELD, or give Merge another name"})
 	}
 	return errs
 }

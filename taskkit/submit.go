@@ -182,6 +182,9 @@ func (k *Kind[Spec, State, Result]) checkOptions(s *submission, specs []Spec) er
 	if err := k.checkChildren(s); err != nil {
 		return err
 	}
+	if err := k.divide(s, specs); err != nil {
+		return err
+	}
 	if err := k.checkTimed(s); err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@
 //	max=N            upper bound for the number of items in a batch
 //	queue=Q          where tasks wait
 //	targets=FIELD    the list of the spec that has the items
+//	parallel=8       execute so many ranges of the items at once
 //	stopafter=5%     pause a task when so many of its items have failed
 //	lateststart=30m  fail a task that has not begun so long after its submission
 //	timelimit=2h     fail a task that has not ended so long after its first start

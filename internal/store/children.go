@@ -16,12 +16,27 @@ type Child struct {
 	// Segment is the segment of a bucket, as JSON; nil: the child is no bucket. The spec of a bucket is
 	// the spec of its parent, and is not stored again.
 	Segment json.RawMessage `json:"segment,omitempty"`
-	Number  int64           `json:"number,omitempty"` // of a bucket, from 1
-	Stage   string          `json:"stage,omitempty"`  // its name; "": the child is none
+	// Range is the part of the parent's targets that the child has, be they in its spec or frozen; nil: the child is no range. Positions
+	// in the row and the items of a range count from its beginning. The spec is that of the parent, as the spec of a bucket is.
+	Range  *Range `json:"range,omitempty"`
+	Number int64  `json:"number,omitempty"` // of a bucket or a range, from 1
+	Stage  string `json:"stage,omitempty"`  // its name; "": the child is none
 }
 
-// Part reports whether the child is a bucket or a stage, whose work belongs to the work of its parent. It is false for nil.
-func (c *Child) Part() bool { return c != nil && (c.Segment != nil || c.Stage != "") }
+// Range is a range of positions, which count from 0. It includes From and not To.
+type Range struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+}
+
+// Len returns how many positions the range has.
+func (r Range) Len() int64 { return r.To - r.From }
+
+// Bucket reports whether the child is a bucket or a range: of the kind and the spec of its parent. It is false for nil.
+func (c *Child) Bucket() bool { return c != nil && (c.Segment != nil || c.Range != nil) }
+
+// Part reports whether the child is a bucket, a range or a stage, whose work belongs to the work of its parent. It is false for nil.
+func (c *Child) Part() bool { return c.Bucket() || c != nil && c.Stage != "" }
 
 // OnFailure is what a child that ends in FAILURE or ERROR means for its parent.
 type OnFailure string

@@ -44,8 +44,9 @@ type Origin struct {
 	ItemReader
 }
 
-// ItemReader reads the items and the targets of a task, see [Client].
+// ItemReader reads the items, the targets and the children of a task, see [Client].
 type ItemReader interface {
+	Children(ctx context.Context, parent, after uuid.UUID, limit int, states bool) ([]ChildTask, error)
 	Targets(ctx context.Context, id uuid.UUID, first, last int) ([]TargetPage, error)
 	Items(ctx context.Context, id uuid.UUID, outcome Outcome, after ItemCursor, limit int) ([]Item, error)
 }

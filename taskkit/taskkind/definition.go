@@ -80,6 +80,12 @@ type Definition[Spec, State, Result any] struct {
 	Segments bool
 	// Stages says that the executor is a [Stager].
 	Stages bool
+	// Merge says that the executor is a [Merger]. A kind with Targets and a result needs it to be divided into ranges, see
+	// [WithMaxParallel]; a kind with Segments does not say so.
+	Merge bool
+	// Parallel is the WithMaxParallel of tasks that are submitted without one, of a kind with Targets. Not negative.
+	// Defaults to 0: a task is executed as a whole.
+	Parallel int
 	// Secrets are JSON pointers into an object of spec and state, such as
 	// /spec/token, in which * stands for any element or member. The values they
 	// point to are masked wherever a task is shown.

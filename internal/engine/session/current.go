@@ -35,6 +35,7 @@ type current struct {
 	tries, stored int
 	limit         *Sizer // of batches
 
+	planned  bool // the plan was read: options are those of the task
 	started  bool // the session has left the queue of permits and begun to execute
 	begun    bool // the task is EXECUTING in the database
 	executed bool // a batch has been committed
@@ -72,14 +73,27 @@ func (c *current) parent() *store.Child {
 	return c.options.Child
 }
 
-// isBucket reports whether the task is a bucket: a segment of its parent's targets.
-func (c *current) isBucket() bool {
-	child := c.parent()
-	return child != nil && child.Segment != nil
+// isBucket reports whether the task is a bucket or a range of its parent.
+func (c *current) isBucket() bool { return c.parent().Bucket() }
+
+// hasChildren reports whether the task may have children. A bucket has the kind of its parent, and no children. Before the plan of
+// the task was read it is true where the plan may say that the task is divided into ranges: such a task must not end before these.
+func (c *current) hasChildren() bool {
+	return (c.kind.Children || c.kind.Divisible && (!c.planned || c.isDivided())) && !c.isBucket()
 }
 
-// hasChildren reports whether the task may have children. A bucket has the kind of its parent, and no children.
-func (c *current) hasChildren() bool { return c.kind.Children && !c.isBucket() }
+// isDivided reports whether the targets of the task are divided into ranges, which are executed side by side.
+func (c *current) isDivided() bool {
+	return c.kind.Divisible && c.options != nil && c.options.MaxParallel > 0 && !c.isBucket()
+}
+
+// piece is the part of its parent's targets that the task has; nil: it is no range.
+func (c *current) piece() *store.Range {
+	if c.parent() == nil {
+		return nil
+	}
+	return c.parent().Range
+}
 
 // hasReport reports whether the task has a result. A bucket has none: its parent has the result of the whole task.
 func (c *current) hasReport() bool { return c.kind.HasReport && !c.isBucket() }

@@ -89,7 +89,7 @@ func (s *Session) write(w *store.Write) flow {
 		s.advance(w, a)
 		return endSession
 	case err == nil && a.Open:
-		return s.write(s.children.wait(s.children.untilNoneIsOpen()))
+		return s.write(s.kin().wait(s.kin().untilNoneIsOpen()))
 	case err == nil:
 		return s.reconcile(w)
 	case errors.Is(err, classify.ErrLost):
@@ -135,8 +135,8 @@ var errEndNotWritten = errors.New("the end of the task was not committed")
 //
 // A task with open children waits for them first.
 func (s *Session) end(e ending) flow {
-	if s.children != nil {
-		wait, err := s.children.awaitEnd(e)
+	if c := s.kin(); c != nil {
+		wait, err := c.awaitEnd(e)
 		switch {
 		case err != nil:
 			return s.endLater(err)

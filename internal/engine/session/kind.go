@@ -39,8 +39,8 @@ type Kind struct {
 	FindsTargets bool
 	// TargetsAreParts: the targets are parts of the work, and not its items.
 	TargetsAreParts bool
-	// Children: tasks of the kind may have children.
-	Children bool
+	// Children: tasks of the kind may have children. Divisible: a task may be divided into ranges of its targets.
+	Children, Divisible bool
 	// HasLimits: the calls of the executor are each a [Limiter].
 	HasLimits bool
 	HasAbort  bool

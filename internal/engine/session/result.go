@@ -94,7 +94,7 @@ func (s *Session) refusal(err error) error {
 // executed again after that.
 func (s *Session) orFailed(f flow, refused error) flow {
 	if errors.Is(refused, errOpenChildren) {
-		return s.write(s.children.wait(s.children.untilNoneIsOpen()))
+		return s.write(s.kin().wait(s.kin().untilNoneIsOpen()))
 	}
 	if refused != nil {
 		return s.failed(s.ctx, refused)

@@ -38,7 +38,7 @@ func (f *rounds) begin(step *Step) (err error) {
 	}
 	step.Deferred = d
 	for i, p := range d.Positions {
-		if f.frozen && page(p)-page(d.Positions[0]) >= deferredSpan {
+		if f.frozen && page(p)-page(d.Positions[0]) >= deferredSpan { // the offset of a range changes this by one page at most
 			d.Positions = d.Positions[:i]
 			break
 		}

@@ -133,10 +133,15 @@ func New(ctx context.Context, d *Deps, k *Kind, c store.ClaimedTask) *Session {
 		leaveQuarantine: func() {},
 	}
 	s.work = &executing{c: &s.current}
-	if s.hasChildren() {
+	return s
+}
+
+// kin returns the feature of a task that may have children; else nil. A session that ends before it has read the plan has made no features.
+func (s *Session) kin() *children {
+	if s.children == nil && s.hasChildren() {
 		s.children = &children{c: &s.current}
 	}
-	return s
+	return s.children
 }
 
 // Task returns the task.
@@ -191,6 +196,7 @@ func (s *Session) Prepare(c store.ClaimedTask) bool {
 		options := plan.Options
 		s.options = &options
 	}
+	s.planned = true
 	s.features = s.lasting(&plan)
 	times, err := newTimes(&s.current, &plan)
 	if err != nil {
@@ -351,8 +357,8 @@ func (s *Session) batchBoundary() (execute bool, after flow) {
 	case lifecycle.Delete:
 		return false, s.end(ending{status: lifecycle.Completed, how: EndDelete})
 	case lifecycle.Pause:
-		if s.children != nil {
-			_ = s.children.passOn() // after an error a reaper does it
+		if c := s.kin(); c != nil {
+			_ = c.passOn() // after an error a reaper does it
 		}
 		return false, s.release(reasonPaused)
 	case lifecycle.None:

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
@@ -78,16 +80,17 @@ func (f *frozenTargets) targets(d *Deferred) (*Targets, error) {
 	case d != nil:
 		return f.deferred(d)
 	}
-	total, taken := int(f.Total), int(f.c.progress.Position)
+	total, taken := int(f.total()), int(f.c.progress.Position)
 	if taken >= total {
 		f.pages = nil
 		return &Targets{Total: total, From: total}, nil
 	}
-	last := (min(taken+max(f.c.limit.size, 1), total) - 1) / store.TargetsPerPage
-	if err := f.readPages(taken/store.TargetsPerPage, last, f.prefetch()); err != nil {
+	begin := int(f.begins()) // of the range; of a whole set 0
+	last := (begin + min(taken+max(f.c.limit.size, 1), total) - 1) / store.TargetsPerPage
+	if err := f.readPages((begin+taken)/store.TargetsPerPage, last, f.prefetch()); err != nil {
 		return nil, err
 	}
-	t := &Targets{Total: total, From: f.first * store.TargetsPerPage}
+	t := &Targets{Total: total, From: f.first*store.TargetsPerPage - begin}
 	t.Most = t.From - taken
 	for _, p := range f.pages[:last-f.first+1] {
 		t.Lists = append(t.Lists, p.list)
@@ -96,17 +99,42 @@ func (f *frozenTargets) targets(d *Deferred) (*Targets, error) {
 	return t, nil
 }
 
+// total is the number of targets of the task: of its range, if it is one.
+func (f *frozenTargets) total() int64 {
+	if r := f.c.piece(); r != nil {
+		return r.Len()
+	}
+	return f.Total
+}
+
+// begins is the position in the set of the first target of the task.
+func (f *frozenTargets) begins() int64 {
+	if r := f.c.piece(); r != nil {
+		return r.From
+	}
+	return 0
+}
+
+// task is the one that has the set: the parent of a range.
+func (f *frozenTargets) task() uuid.UUID {
+	if f.c.piece() != nil {
+		return f.c.parent().Parent
+	}
+	return f.c.task.ID
+}
+
 // deferred returns the targets at the positions of deferred items.
 func (f *frozenTargets) deferred(d *Deferred) (*Targets, error) {
-	t := &Targets{Total: int(f.Total), From: int(f.Total)}
+	t := &Targets{Total: int(f.total()), From: int(f.total())}
 	if len(d.Positions) == 0 {
 		return t, nil
 	}
-	last := page(d.Positions[len(d.Positions)-1])
-	if err := f.readPages(page(d.Positions[0]), last, 0); err != nil {
+	begin := f.begins()
+	last := page(begin + d.Positions[len(d.Positions)-1])
+	if err := f.readPages(page(begin+d.Positions[0]), last, 0); err != nil {
 		return nil, err
 	}
-	t.From = f.first * store.TargetsPerPage
+	t.From = f.first*store.TargetsPerPage - int(begin)
 	for _, p := range f.pages[:last-f.first+1] {
 		t.Lists = append(t.Lists, p.list)
 	}
@@ -141,7 +169,7 @@ func (f *frozenTargets) readPages(first, last, prefetch int) error {
 	}
 	ctx, cancel := f.c.short()
 	defer cancel()
-	pages, err := f.c.Store.Targets(ctx, f.c.task.ID, next, min(last+prefetch, page(f.Total)))
+	pages, err := f.c.Store.Targets(ctx, f.task(), next, min(last+prefetch, page(f.Total)))
 	if err != nil {
 		return err
 	}

@@ -46,15 +46,17 @@ WHERE q.id = $1`), []any{id.String()},
 	if p.Options, err = store.DecodeOptions(text); err != nil {
 		return store.Plan{}, fmt.Errorf("read the plan of task %s: %w", id, err)
 	}
-	if c := p.Options.Child; p.Spec == nil && c != nil && c.Segment != nil {
+	if field.Valid {
+		p.Frozen = &store.FrozenTargets{Field: field.String, Total: total.Int64, Finding: where.String == store.TargetsFinding}
+	}
+	if c := p.Options.Child; p.Spec == nil && c.Bucket() {
 		parent, err := b.Plan(ctx, c.Parent)
 		if err != nil && !errors.Is(err, store.ErrNotFound) { // an ended bucket may outlive its parent
 			return store.Plan{}, err
 		}
-		p.Spec = parent.Spec
-	}
-	if field.Valid {
-		p.Frozen = &store.FrozenTargets{Field: field.String, Total: total.Int64, Finding: where.String == store.TargetsFinding}
+		if p.Spec = parent.Spec; c.Range != nil {
+			p.Frozen = parent.Frozen
+		}
 	}
 	return p, nil
 }

@@ -334,7 +334,7 @@ func (b *Base) skipItem(ctx context.Context, q store.Querier, id uuid.UUID) erro
 		finding  bool
 	)
 	_, err := sqlrows.Query(ctx, q, b.SQL(`SELECT q.checkpoint_seq, q.round, q.position, coalesce(q.items_total, -1), coalesce(i.position, 0), coalesce(i.item, ''),
-  EXISTS (SELECT 1 FROM {s}taskkit_task_plan WHERE task_id = q.id AND targets = 'finding')
+  EXISTS (SELECT 1 FROM {s}taskkit_task_plan p WHERE p.task_id = q.id AND (p.targets = 'finding' OR p.options ->> CAST('max_parallel' AS text) IS NOT NULL))
 FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_item i ON i.task_id = q.id AND i.outcome = 'deferred' AND i.position > q.position
 WHERE q.id = $1 ORDER BY i.position LIMIT 1`), []any{id.String()}, func(rows *sql.Rows) error {
 		return rows.Scan(&row.Seq, &row.Progress.Round, &row.Progress.Position, &row.Progress.Total, &deferred, &key, &finding)

@@ -32,13 +32,29 @@ func (r *resolver) children(x *model.Executor, named *types.Named, batch *types.
 			stages.Pos(), "the executor has both a method Segments and a method Stages, and a task has either buckets or stages",
 			"make an executor with Segments a stage of the other",
 		})
-	case x.Merges && !x.Segments:
+	case x.Merges && !x.Segments && d.targets == "":
 		r.report(problem{
-			merge.Pos(), "the executor has a method Merge and no method Segments, so no task has states to merge",
-			"add Segments, or give the method another name",
+			merge.Pos(), "the executor has a method Merge, and neither a method Segments nor targets=FIELD in its directive, so no task has states to merge",
+			"add one of them, or give the method another name",
 		})
 	}
+	if d.parallel > 0 {
+		r.parallel(x, named, d)
+	}
 	r.withChildren(x, d)
+}
+
+// parallel refuses parallel=N where the tasks cannot be divided into ranges.
+func (r *resolver) parallel(x *model.Executor, named *types.Named, d *directive) {
+	switch {
+	case d.targets == "":
+		r.report(problem{d.parallelPos, fmt.Sprintf("parallel=%d is for tasks over a list or a set of targets", d.parallel), "name the list of the spec with targets=FIELD, or remove the option"})
+	case method(named, "Report") != nil && !x.Merges:
+		r.report(problem{
+			d.parallelPos, fmt.Sprintf("parallel=%d divides a task into ranges with a state each, and Report would see none of them", d.parallel),
+			"add a method Merge(total *State, part State) error, which adds them up",
+		})
+	}
 }
 
 // withChildren refuses words of the directive of an executor whose tasks have children.

@@ -35,6 +35,8 @@ type directive struct {
 	queue       string
 	targets     string // the path of a list of the spec by JSON names: targets.people
 	targetsPos  token.Pos
+	parallel    int // 0 is not given
+	parallelPos token.Pos
 	aliases     []string
 	reserved    []string
 	retired     bool
@@ -50,6 +52,9 @@ type allowed struct {
 
 // maxItems bounds batch=N and max=N. A larger number is a typing error.
 const maxItems = 1_000_000
+
+// maxParallel bounds parallel=N. A larger number is a typing error.
+const maxParallel = 10_000
 
 // maxDelay bounds the durations of a directive. A longer one is a typing error.
 const maxDelay = 365 * 24 * time.Hour
@@ -187,6 +192,13 @@ func (d *directive) parse(words []option) (problems []problem) {
 			if value == "" {
 				refuse(o.pos, "write targets=FIELD with the JSON name of the list, or its path as in targets=to.people", "targets= names no field of the spec")
 			}
+		case "parallel":
+			d.parallelPos = o.pos
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 2 || n > maxParallel {
+				refuse(o.pos, "write how many ranges of its targets a task executes at once, as in parallel=8", "parallel=%s is not a number from 2 to %d", value, maxParallel)
+			}
+			d.parallel = n
 		case "poison":
 			d.skipPoison, d.poisonPos = value == "skip", o.pos
 			if !d.skipPoison {

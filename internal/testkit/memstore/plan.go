@@ -72,8 +72,12 @@ func (s *Store) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 	}
 	found.Options, found.Report = p.options, slices.Clone(p.report)
 	found.Spec = s.spec(r)
-	if p.frozen != nil {
-		frozen := *p.frozen
+	of := p
+	if c := p.options.Child; c != nil && c.Range != nil && s.plans[c.Parent] != nil {
+		of = s.plans[c.Parent]
+	}
+	if of.frozen != nil {
+		frozen := *of.frozen
 		found.Frozen = &frozen
 	}
 	return found, nil
@@ -85,7 +89,7 @@ func (s *Store) spec(r *row) json.RawMessage {
 	switch {
 	case r.Spec != nil || p == nil:
 		return slices.Clone(r.Spec)
-	case p.spec != nil || p.options.Child == nil || p.options.Child.Segment == nil || s.tasks[p.options.Child.Parent] == nil:
+	case p.spec != nil || !p.options.Child.Bucket() || s.tasks[p.options.Child.Parent] == nil:
 		return slices.Clone(p.spec)
 	}
 	return s.spec(s.tasks[p.options.Child.Parent])

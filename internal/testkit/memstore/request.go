@@ -96,7 +96,7 @@ func (s *Store) Subjects(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*s
 
 // skipped returns the item that a retry skips; its position is 0 if there is none.
 func (s *Store) skipped(t *Task) store.Item {
-	if s.finding(t.ID) != nil {
+	if s.finding(t.ID) != nil || s.options(t.ID).MaxParallel > 0 {
 		return store.Item{}
 	}
 	deferred := append(s.deferred(t.ID, t.Progress.Position), store.Item{})[0]

@@ -92,6 +92,8 @@ func childName(c *taskkit.Child) string {
 		return c.Stage
 	case c.Bucket > 0:
 		return "bucket " + screen.Count(int64(c.Bucket))
+	case c.First > 0:
+		return "items " + screen.Count(c.First) + " to " + screen.Count(c.Last)
 	default:
 		return c.Kind
 	}

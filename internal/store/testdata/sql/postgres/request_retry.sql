@@ -28,7 +28,8 @@ FROM "taskkit".taskkit_queued_task q WHERE q.id = $1;
 
 SELECT q.checkpoint_seq, q.round, q.position, coalesce(q.items_total, -1), coalesce(i.position, 0),
     coalesce(i.item, ''),
-  EXISTS (SELECT 1 FROM "taskkit".taskkit_task_plan WHERE task_id = q.id AND targets = 'finding')
+  EXISTS (SELECT 1 FROM "taskkit".taskkit_task_plan p WHERE p.task_id = q.id
+      AND (p.targets = 'finding' OR p.options ->> CAST('max_parallel' AS text) IS NOT NULL))
 FROM "taskkit".taskkit_queued_task q LEFT JOIN "taskkit".taskkit_task_item i ON i.task_id = q.id
     AND i.outcome = 'deferred' AND i.position > q.position
 WHERE q.id = $1 ORDER BY i.position LIMIT 1;

@@ -1,0 +1,72 @@
+package taskkit
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/store"
+)
+
+// ranges returns the ranges of the task that the new one is made from, in their order; nil if it is not divided into any.
+func (f *followUp) ranges(ctx context.Context) ([]store.ChildTask, error) {
+	if !f.hasChildren || !isDivided(&f.from.Plan) {
+		return nil, nil
+	}
+	parts := []store.ChildTask{}
+	for after := uuid.Nil; ; {
+		page, err := f.from.Children(ctx, f.from.Task.ID, after, itemsPage, false)
+		if err != nil {
+			return nil, err
+		}
+		for i := range page {
+			if after = page[i].ID; page[i].Range != nil {
+				parts = append(parts, page[i])
+			}
+		}
+		if len(page) < itemsPage {
+			break
+		}
+	}
+	slices.SortFunc(parts, func(a, b store.ChildTask) int { return cmp.Compare(a.Range.From, b.Range.From) })
+	return parts, nil
+}
+
+// hasDeferred reports whether a task, or one of its ranges, has deferred items.
+func hasDeferred(t *store.Task, parts []store.ChildTask) bool {
+	has := t.Progress.Deferred || t.Progress.Round > 0
+	for i := range parts {
+		has = has || parts[i].Progress.Deferred || parts[i].Progress.Round > 0
+	}
+	return has
+}
+
+// continueRanges makes the task one over what the ranges of the other have not taken, and over what no range has had. Each range
+// has begun with the zero State, and so does the new task.
+func (f *followUp) continueRanges(ctx context.Context, set *targetCursor, spec []byte, parts []store.ChildTask) error {
+	t := &f.from.Task
+	left := set.total - t.Progress.Position
+	for i := range parts {
+		left += parts[i].Range.Len() - parts[i].Progress.Position
+	}
+	if left == 0 {
+		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "all its items have been processed: retry the failed ones, or retry the task itself if it is in ERROR or FAILURE"}
+	}
+	f.Spec, f.Start.State = spec, nil
+	f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: true, Keys: func(yield func([]byte, error) bool) {
+		rest := store.ChildTask{Child: store.Child{Range: &store.Range{From: 0, To: set.total}}}
+		rest.Progress.Position = t.Progress.Position
+		for _, part := range append(parts, rest) {
+			var keys iter.Seq2[[]byte, error] = set.between(ctx, part.Range.From+part.Progress.Position, part.Range.To)
+			for key, err := range keys {
+				if !yield(key, err) || err != nil {
+					return
+				}
+			}
+		}
+	}}
+	return nil
+}
