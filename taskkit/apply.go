@@ -58,7 +58,7 @@ func (f *followUp) applies(ctx context.Context, workers []store.Process) error {
 	if problem != "" {
 		return &PreviewError{ID: t.ID, Problem: problem}
 	}
-	set, spec, err := newTargetCursor(&f.from, t, plan)
+	set, spec, err := newTargetCursor(f.from.ItemReader, t, plan)
 	switch {
 	case err != nil:
 		return err

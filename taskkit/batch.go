@@ -34,8 +34,8 @@ type Batch[Spec, State any] struct {
 	// Preview: the task is a preview, see [WithPreview]. What is written through Tx is
 	// rolled back; the executor must leave out every other effect, such as a mail.
 	Preview bool
-	// Segment is the part of the work that a bucket has, and builds the predicate for it. It
-	// is the zero Segment for other tasks; see [Segmenter].
+	// Segment is the part of the work that a bucket has, and builds the predicate for it. In a task of a kind with buckets
+	// that is executed as a whole it is [segment.All]; for other kinds it is the zero Segment. See [Segmenter].
 	Segment segment.Segment
 	// Children counts the children of the task before the batch.
 	Children struct {

@@ -8,6 +8,7 @@ import (
 
 	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/segment"
 )
 
 // bind returns a kind without type parameters that calls a typed executor. The
@@ -27,7 +28,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 	stager, _ := find[Stager[Spec, State]](x)
 	limiter, limits := find[Limiter[Spec]](x)
 	// The states of ranges add up to the state that Report sees.
-	divisible := k.def.Targets.Get != nil && segmenter == nil && stager == nil && (report == nil || merger != nil)
+	divisible := k.def.Targets.Get != nil && stager == nil && (report == nil || merger != nil)
 	bound := &session.Kind{
 		Name:        k.def.Name,
 		Revision:    k.def.Revision,
@@ -46,10 +47,9 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		HasAbort:    aborts,
 		HasLimits:   limits,
 
-		FindsTargets:    targets != nil || segmenter != nil,
-		TargetsAreParts: segmenter != nil,
-		HasReport:       report != nil,
-		Scheduled:       k.scheduled,
+		FindsTargets: targets != nil || segmenter != nil,
+		HasReport:    report != nil,
+		Scheduled:    k.scheduled,
 		Open: func(t session.Task, raw json.RawMessage) (session.Call, error) {
 			c := &call[Spec, State, Result]{
 				kind: k, x: x, aborter: aborter, report: report, targets: targets,
@@ -71,16 +71,14 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 			return c, nil
 		},
 	}
-	if segmenter != nil {
-		bound.DecodeTargets = func(_ session.Task, _ json.RawMessage, _ string, keys json.RawMessage) (any, int, error) {
+	if segmenter != nil || k.def.Targets.Get != nil {
+		bound.DecodeTargets = func(t session.Task, spec json.RawMessage, field string, keys json.RawMessage) (any, int, error) {
+			if field != "" {
+				return k.decodeTargets(t.SpecRevision, spec, field, keys)
+			}
 			var parts []json.RawMessage
 			err := json.Unmarshal(keys, &parts)
 			return parts, len(parts), err
-		}
-	}
-	if k.def.Targets.Get != nil {
-		bound.DecodeTargets = func(t session.Task, spec json.RawMessage, field string, keys json.RawMessage) (any, int, error) {
-			return k.decodeTargets(t.SpecRevision, spec, field, keys)
 		}
 	}
 	return bound
@@ -117,10 +115,13 @@ func (c *call[Spec, State, Result]) batch(s *session.Step, state json.RawMessage
 	if child := s.Child; child != nil {
 		b.Parent = child.Parent
 	}
-	if isBucket(s) && s.Child.Segment != nil {
+	switch {
+	case isBucket(s) && s.Child.Segment != nil:
 		if err := json.Unmarshal(s.Child.Segment, &b.Segment); err != nil {
 			return nil, Permanent("undecodable_segment", err)
 		}
+	case c.segmenter != nil:
+		b.Segment = segment.All()
 	}
 	return b, nil
 }
@@ -135,7 +136,7 @@ func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *session.Step
 	case isBucket(s) && s.Child.Segment != nil && c.segmenter == nil:
 		// It would do the work of all buckets.
 		return session.Next{}, nil, Permanent(codeSegments, errors.New("the task is a bucket, and this worker's executor has no method Segments: put it back, and retry the task"))
-	case c.segmenter != nil && !isBucket(s):
+	case s.Targets != nil && s.Targets.Parts:
 		return c.runBuckets(ctx, s, state)
 	case c.isDivided(s):
 		return c.runRanges(ctx, s, state)
@@ -194,7 +195,7 @@ func (c *call[Spec, State, Result]) Report(ctx context.Context, s *session.Step,
 	if c.report == nil {
 		return nil, nil
 	}
-	if c.merger != nil && !isBucket(s) && s.Ending == session.EndStop {
+	if c.merger != nil && s.Family != nil && !isBucket(s) && s.Ending == session.EndStop {
 		var err error
 		if state, err = c.mergeStopped(ctx, s, state); err != nil {
 			return nil, err

@@ -80,10 +80,10 @@ type bucketMemo struct {
 // waits, and merges their states when all have ended.
 func (c *call[Spec, State, Result]) runBuckets(ctx context.Context, s *session.Step, state json.RawMessage) (session.Next, json.RawMessage, error) {
 	t := s.Targets
-	if t == nil {
-		return session.Next{}, nil, Permanent(codeSegments, errors.New("the task was submitted before its kind had a method Segments: submit it again"))
-	}
-	if t.Err != nil {
+	switch {
+	case c.segmenter == nil:
+		return session.Next{}, nil, Permanent(codeSegments, errors.New("the task has buckets, and this worker's executor has no method Segments: put it back, and retry the task"))
+	case t.Err != nil:
 		return session.Next{}, nil, t.Err
 	}
 	window, refill := defaultBuckets, defaultBuckets/2
@@ -139,12 +139,16 @@ func (c *call[Spec, State, Result]) awaitParts(s *session.Step) session.Next {
 func (c *call[Spec, State, Result]) part(s *session.Step, of store.Child, total int64) store.NewTask {
 	t := s.Task
 	of.Parent = t.ID
+	var finding *store.NewTargets
+	if c.targets != nil && of.Segment != nil {
+		finding = &store.NewTargets{Field: c.kind.def.Targets.Field, Finding: true}
+	}
 	return store.NewTask{
 		Submitted: store.Submitted{Kind: c.kind.def.Name, Owner: t.Owner, RunAs: t.RunAs, Queue: t.Queue, Parent: t.ID, TargetsField: c.kind.def.Targets.Field},
 		ID:        store.NewID(), Revision: c.kind.def.Revision, Secrets: c.kind.hidden(), Ledger: c.kind.def.Ledger,
 		Start:    store.Start{SpecRevision: t.SpecRevision},
 		Options:  s.Options.OfBucket(of),
-		Priority: min(t.Priority+1, int(PriorityIdle)), Total: total,
+		Priority: min(t.Priority+1, int(PriorityIdle)), Total: total, Targets: finding,
 	}
 }
 

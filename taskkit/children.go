@@ -147,8 +147,8 @@ func (k *Kind[Spec, State, Result]) checkChildren(s *submission) error {
 		ofBuckets = "WithChildFailure"
 	}
 	switch {
-	case ofItems != "" && (k.def.Segments || k.def.Stages):
-		return &OptionError{ofItems, fmt.Sprintf("kind %s has buckets or stages, which process the items side by side: none is the first", k.def.Name)}
+	case ofItems != "" && k.def.Stages:
+		return &OptionError{ofItems, fmt.Sprintf("kind %s has stages, which process the items: give the option to a stage", k.def.Name)}
 	case ofBuckets != "" && !k.def.Segments && k.def.Targets.Get == nil:
 		return &OptionError{ofBuckets, fmt.Sprintf("kind %s has neither targets nor buckets: name the list of its spec in the directive with targets=FIELD, or add a method Segments to its executor, and run go generate", k.def.Name)}
 	}

@@ -3,6 +3,7 @@ package taskkit
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -15,6 +16,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/csvcell"
 	"taskkit.dev/internal/itemkey"
 	"taskkit.dev/internal/store"
@@ -23,9 +26,10 @@ import (
 
 // Correction says what a failed item becomes in a retry.
 type Correction struct {
-	Position  int64  `json:"position"`  // that of the item
-	Item      string `json:"item"`      // its text, see [Item.Text]
-	Corrected string `json:"corrected"` // a text of the same form; "": the item stays as it is
+	Task      ID     `json:"task,omitzero"` // with the item, if it is not the retried one: a bucket
+	Position  int64  `json:"position"`      // that of the item
+	Item      string `json:"item"`          // its text, see [Item.Text]
+	Corrected string `json:"corrected"`     // a text of the same form; "": the item stays as it is
 }
 
 // RetryCorrected is [Client.RetryFailed] for items of which some were corrected. The
@@ -57,6 +61,8 @@ type corrections struct {
 	next     func() (Correction, error, bool)
 	head     *Correction // the next one, once it was read
 	last     int64       // the position of the one before
+	task     ID          // and its task
+	byTask   bool        // positions count from 1 in each task
 	problems CorrectionsError
 }
 
@@ -71,17 +77,27 @@ func (c *corrections) peek() (*Correction, error) {
 		return nil, nil //nolint:nilnil // the end is no error
 	case err != nil:
 		return nil, err
-	case next.Position <= c.last:
+	case c.compare(&next, c.task, c.last) <= 0:
 		return nil, &OptionError{"corrected", fmt.Sprintf("the item %q at position %d comes after position %d: keep the order in which the items were listed",
 			shorten(next.Item), next.Position, c.last)}
 	}
-	c.head, c.last = &next, next.Position
+	c.head, c.last, c.task = &next, next.Position, next.Task
 	return c.head, nil
 }
 
-// of returns what a failed item becomes, given the JSON that it was; nil if there is a
+// compare compares the place of a correction with another in the order of [Client.Items]: children come in the order of their ids.
+func (c *corrections) compare(next *Correction, task ID, position int64) int {
+	if c.byTask {
+		if n := bytes.Compare(next.Task[:], task[:]); n != 0 {
+			return n
+		}
+	}
+	return cmp.Compare(next.Position, position)
+}
+
+// of returns what a failed item of a task becomes, given the JSON that it was; nil if there is a
 // problem, which end returns.
-func (c *corrections) of(i *store.Item, was []byte) ([]byte, error) {
+func (c *corrections) of(task ID, i *store.Item, was []byte) ([]byte, error) {
 	if c == nil {
 		return was, nil
 	}
@@ -90,12 +106,12 @@ func (c *corrections) of(i *store.Item, was []byte) ([]byte, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case next == nil || next.Position > i.Position:
+		case next == nil || c.compare(next, task, i.Position) > 0:
 			c.problems.missing(i)
 			return nil, nil
 		}
 		c.head = nil
-		if next.Position < i.Position {
+		if c.compare(next, task, i.Position) < 0 {
 			c.problems.unknown(next)
 			continue
 		}
@@ -176,6 +192,7 @@ func jsonType(raw []byte) byte {
 // The columns of a file of corrections.
 const (
 	csvItem      = "item"
+	csvTask      = "task" // may be missing
 	csvPosition  = "position"
 	csvCorrected = "corrected"
 )
@@ -207,6 +224,7 @@ type correctionsFile struct {
 	rows               *csv.Reader
 	before             int // lines before those that rows reads
 	item, position, to int // columns
+	task               int // -1: the file has none
 }
 
 const (
@@ -243,6 +261,7 @@ func openCorrections(r io.Reader) (*correctionsFile, error) {
 	for i := range header {
 		header[i] = strings.ToLower(strings.TrimSpace(header[i]))
 	}
+	f.task = slices.Index(header, csvTask)
 	f.item, f.position, f.to = slices.Index(header, csvItem), slices.Index(header, csvPosition), slices.Index(header, csvCorrected)
 	if f.item < 0 || f.position < 0 || f.to < 0 {
 		return nil, &OptionError{"corrected", fmt.Sprintf("the header is %q: it must name the columns %s, %s and %s",
@@ -298,6 +317,11 @@ func (f *correctionsFile) next() (c Correction, err error) {
 	c = Correction{Item: csvcell.Read(row[f.item]), Corrected: csvcell.Read(row[f.to])}
 	if c.Position, err = strconv.ParseInt(row[f.position], 10, 64); err != nil || c.Position < 1 {
 		return c, f.wrong(f.position, "has the position %q, want a number from 1", row[f.position])
+	}
+	if f.task >= 0 && row[f.task] != "" {
+		if c.Task, err = uuid.Parse(row[f.task]); err != nil {
+			return c, f.wrong(f.task, "has the task %q, which is not an id", row[f.task])
+		}
 	}
 	return c, nil
 }

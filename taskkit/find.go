@@ -42,11 +42,31 @@ func anyList[T any](list []T, next Next, err error) (any, Next, error) { return 
 
 // finds reports whether a task finds its targets, given its spec and options.
 func (k *Kind[Spec, State, Result]) finds(s *submission, spec *Spec) bool {
-	if k.def.Segments {
-		return true // they are the targets of the task
+	if k.inBuckets(s, spec) {
+		return true // their segments are the targets of the task
 	}
 	t := k.def.Targets
 	return t.Finder != nil && s.over == nil && t.Len(spec) == 0
+}
+
+// inBuckets reports whether a task is divided into buckets, given its spec and options. One with a list or a set of targets is not.
+func (k *Kind[Spec, State, Result]) inBuckets(s *submission, spec *Spec) bool {
+	return k.def.Segments && s.over == nil && k.def.Targets.Len(spec) <= 0 && s.undivided() == ""
+}
+
+// undivided returns an option for which a task is executed as a whole; "": there is none.
+func (s *submission) undivided() string {
+	switch o := s.Options; {
+	case o.Preview:
+		return "WithPreview"
+	case o.Canary > 0:
+		return "WithCanary"
+	case o.MaxRate > 0:
+		return "WithMaxRate"
+	case s.Reference != "":
+		return "WithCoalescing"
+	}
+	return ""
 }
 
 // checkFinds refuses the options that a task which finds its targets cannot have.
@@ -77,8 +97,11 @@ func errFinding(t *store.Task, p *store.Plan) *ItemsError {
 
 // Targets implements [session.Targeter].
 func (c *call[Spec, State, Result]) Targets(ctx context.Context, s *session.Step, field string, state json.RawMessage) ([][]byte, session.Next, json.RawMessage, error) {
-	if c.segmenter != nil {
+	switch {
+	case field == "" && c.segmenter != nil:
 		return c.findSegments(ctx, s, state)
+	case field == "" || c.targets == nil:
+		return nil, session.Next{}, nil, Permanent(codeSegments, errors.New("the task finds what it is divided into, and this worker's executor cannot: put the method Segments or Targets back, and retry the task"))
 	}
 	b, err := c.batch(s, state)
 	if err != nil {

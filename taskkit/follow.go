@@ -160,6 +160,13 @@ const (
 // ofPreview is the problem of a task that has changed nothing.
 const ofPreview = "it is a preview: apply it, and then use this on the new task"
 
+// Problems of tasks whose items were all processed, or deferred, or of which none has failed.
+const (
+	allProcessed = "all its items have been processed: retry the failed ones, or retry the task itself if it is in ERROR or FAILURE"
+	ofDeferred   = "items of it were deferred and would be forgotten: submit a task over the items that are listed as deferred and unprocessed"
+	noneFailed   = "no item failed"
+)
+
 // ofVersion is the problem of a task with a version.
 const ofVersion = "it has a version, and the new task could take effect after a newer one: submit a newer version, or retry the task itself if it is in ERROR or FAILURE"
 
@@ -182,64 +189,84 @@ func (f *followUp) retryFailed(ctx context.Context, corrected *corrections) erro
 	if f.from.Plan.Options.Preview {
 		return refuse(ofPreview)
 	}
+	if f.from.Plan.Frozen.AreParts() && f.TargetsField != "" {
+		return f.retryBuckets(ctx, corrected)
+	}
 	parts, err := f.ranges(ctx)
 	switch {
 	case err != nil:
 		return err
 	case f.hasChildren && parts == nil:
-		return refuse("its items are those of its buckets or stages: submit a new task for those that Items lists as failed")
+		return refuse(ofBuckets)
 	}
-	set, spec, err := newTargetCursor(&f.from, t, &f.from.Plan)
+	set, spec, err := newTargetCursor(f.from.ItemReader, t, &f.from.Plan)
 	switch {
 	case err != nil:
 		return tried(actRetryFailed, err)
 	case set == nil:
 		return refuse(noTargets + ": submit a new task for the items that Items lists as failed")
 	}
-	rows := recordedPositions{{read: &f.from, id: t.ID, outcome: store.ItemFailed, parts: parts}}
+	rows := recordedPositions{{read: f.from.ItemReader, id: t.ID, outcome: store.ItemFailed, parts: parts}}
 	unplaced, err := rows.unplaced(ctx, shownItems)
 	switch {
 	case err != nil:
 		return err
 	case len(rows[0].rows) == 0:
-		return refuse("no item failed")
+		return refuse(noneFailed)
 	case len(unplaced) > 0:
 		return refuse(unplacedItems+"; submit a new task for those that Items lists as failed", unplaced...)
 	}
-	f.Spec, f.Start = spec, store.Start{}
-	if f.IdempotencyKey == "" {
-		f.IdempotencyKey = store.RetryKey(t.ID)
-	}
-	f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: corrected == nil, Keys: failedTargets(ctx, set, rows[0], corrected)}
+	f.overFailed(ctx, spec, func(yield func(itemSource, error) bool) { yield(itemSource{set, rows[0]}, nil) }, corrected)
 	return nil
 }
 
-// failedTargets returns the targets that have failed, or what they have become.
-func failedTargets(ctx context.Context, set *targetCursor, failed *rowCursor, corrected *corrections) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		for last := int64(0); ; failed.skip() {
-			i, err := failed.peek(ctx)
-			if i == nil && err == nil {
-				err = corrected.end()
-				if err == nil {
+// overFailed makes the task one over the failed items of sources, or over what they have become.
+func (f *followUp) overFailed(ctx context.Context, spec []byte, sources iter.Seq2[itemSource, error], corrected *corrections) {
+	f.Spec, f.Start = spec, store.Start{}
+	if f.IdempotencyKey == "" {
+		f.IdempotencyKey = store.RetryKey(f.from.Task.ID)
+	}
+	f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: corrected == nil, Keys: func(yield func([]byte, error) bool) {
+		for s, err := range sources {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for key, err := range s.failedTargets(ctx, corrected) {
+				if !yield(key, err) || err != nil {
 					return
 				}
+			}
+		}
+		if err := corrected.end(); err != nil {
+			yield(nil, err)
+		}
+	}}
+}
+
+// failedTargets returns the targets that have failed, or what they have become.
+func (s itemSource) failedTargets(ctx context.Context, corrected *corrections) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for last := int64(0); ; s.failed.skip() {
+			i, err := s.failed.peek(ctx)
+			if i == nil && err == nil {
+				return
 			}
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if i.Position == 0 { // of a range; those of the task itself have been looked for
-				yield(nil, &ItemsError{ID: set.id, Action: actRetryFailed, Problem: unplacedItems, Keys: []string{i.Key}})
+			if i.Position == 0 { // of a part; those of the task itself have been looked for
+				yield(nil, &ItemsError{ID: s.set.id, Action: actRetryFailed, Problem: unplacedItems, Keys: []string{i.Key}})
 				return
 			}
 			if i.Position == last {
 				continue // two keys of one target
 			}
 			last = i.Position
-			key, err := set.target(ctx, i.Position-1)
+			key, err := s.set.target(ctx, i.Position-1)
 			if err == nil {
-				key, err = corrected.of(i, key)
+				key, err = corrected.of(s.set.id, i, key)
 			}
 			if err == nil && key == nil {
 				continue
@@ -269,15 +296,16 @@ func (f *followUp) continues(ctx context.Context) error {
 	if f.from.Plan.Options.Preview {
 		return &ItemsError{ID: t.ID, Action: actContinue, Problem: ofPreview}
 	}
+	inBuckets := f.from.Plan.Frozen.AreParts() && f.TargetsField != ""
 	parts, err := f.ranges(ctx)
 	if err != nil {
 		return err
 	}
-	if f.from.Plan.Frozen.AreParts() || f.hasChildren && parts == nil || f.from.Plan.Options.Child.Bucket() {
+	if f.from.Plan.Frozen.AreParts() && !inBuckets || f.hasChildren && parts == nil && !inBuckets || f.from.Plan.Options.Child.Bucket() {
 		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "its work is divided among children, and a new task would leave out or repeat what they have: retry it if it has failed, or submit the work anew"}
 	}
 	if hasDeferred(t, parts) {
-		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "items of it were deferred and would be forgotten: submit a task over the items that are listed as deferred and unprocessed"}
+		return &ItemsError{ID: t.ID, Action: actContinue, Problem: ofDeferred}
 	}
 	f.IdempotencyKey = store.ContinuationKey(t.ID)
 	f.Revision = t.Revision
@@ -285,7 +313,10 @@ func (f *followUp) continues(ctx context.Context) error {
 	if t.Seq == 0 {
 		f.Options.Previewed = f.from.Plan.Options.Previewed // nothing of the preview was applied
 	}
-	set, spec, err := newTargetCursor(&f.from, t, &f.from.Plan)
+	if inBuckets {
+		return f.continueBuckets(ctx)
+	}
+	set, spec, err := newTargetCursor(f.from.ItemReader, t, &f.from.Plan)
 	if parts != nil && err == nil {
 		return f.continueRanges(ctx, set, spec, parts)
 	}
@@ -301,7 +332,7 @@ func (f *followUp) continues(ctx context.Context) error {
 		}
 		return nil
 	case taken >= set.total:
-		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "all its items have been processed: retry the failed ones, or retry the task itself if it is in ERROR or FAILURE"}
+		return &ItemsError{ID: t.ID, Action: actContinue, Problem: allProcessed}
 	default:
 		f.Spec = spec
 		f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: true, Keys: set.between(ctx, taken, set.total)}

@@ -53,7 +53,7 @@ func (f *followUp) continueRanges(ctx context.Context, set *targetCursor, spec [
 		left += parts[i].Range.Len() - parts[i].Progress.Position
 	}
 	if left == 0 {
-		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "all its items have been processed: retry the failed ones, or retry the task itself if it is in ERROR or FAILURE"}
+		return &ItemsError{ID: t.ID, Action: actContinue, Problem: allProcessed}
 	}
 	f.Spec, f.Start.State = spec, nil
 	f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: true, Keys: func(yield func([]byte, error) bool) {

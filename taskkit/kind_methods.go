@@ -14,12 +14,10 @@ func contradiction[Spec, State, Result any](d *taskkind.Definition[Spec, State, 
 	switch {
 	case d.Segments && d.Stages:
 		return "it has both Segments and Stages, and a task has either buckets or stages: make a kind with buckets a stage of the other"
-	case d.Segments && targets:
-		return "it has both Segments and Targets, and the buckets of a task have their items by their segments: leave out Targets"
+	case d.Segments && targets && d.Targets.Finder == nil:
+		return "it has both Segments and Targets, and no method Targets by which a bucket finds the items of its segment: add the method, or leave out Targets"
 	case d.Stages && targets:
 		return "it has both Stages and Targets, and the items of a composite task are those of its stages: leave out Targets"
-	case d.Preview && d.Segments:
-		return "it has both Preview and Segments, and a preview has no children: leave out one of them"
 	case d.Preview && d.Stages:
 		return "it has both Preview and Stages, and a preview has no children: let one of the stages be a preview"
 	case d.Preview && d.Children:

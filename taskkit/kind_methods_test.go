@@ -100,7 +100,6 @@ func TestContradictoryKinds(t *testing.T) {
 		"both Segments and Targets":  {Segments: true, Targets: targets},
 		"both Stages and Targets":    {Stages: true, Targets: targets},
 		"both Preview and Children":  {Preview: true, Children: true},
-		"both Preview and Segments":  {Preview: true, Segments: true},
 		"both Preview and Stages":    {Preview: true, Stages: true},
 		"both SkipPoison and Stages": {SkipPoison: true, Stages: true},
 	} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"taskkit.dev/internal/engine/session"
 	"taskkit.dev/internal/lifecycle"
@@ -69,7 +70,12 @@ func (c *call[Spec, State, Result]) runRanges(ctx context.Context, s *session.St
 // the option cannot be used with.
 func (k *Kind[Spec, State, Result]) divide(s *submission, specs []Spec) error {
 	o := s.Options
-	if k.def.Segments || k.def.Targets.Get == nil || o.MaxParallel == 0 && k.def.Parallel == 0 {
+	whole := s.undivided()
+	if o.MaxParallel > 0 && whole != "" {
+		return &OptionError{"WithMaxParallel", fmt.Sprintf("used together with %s: such a task is executed as a whole", whole)}
+	}
+	inBuckets := func(spec Spec) bool { return k.inBuckets(s, &spec) }
+	if whole != "" || k.def.Targets.Get == nil || o.MaxParallel == 0 && k.def.Parallel == 0 || !slices.ContainsFunc(specs, func(x Spec) bool { return !inBuckets(x) }) {
 		return nil
 	}
 	refuse := func(format string, args ...any) error {
@@ -77,16 +83,6 @@ func (k *Kind[Spec, State, Result]) divide(s *submission, specs []Spec) error {
 			return nil // the kind says it for tasks that can be divided
 		}
 		return &OptionError{"WithMaxParallel", fmt.Sprintf(format, args...)}
-	}
-	for _, with := range []struct {
-		given bool
-		name  string
-	}{
-		{o.Preview, "WithPreview"}, {o.Canary > 0, "WithCanary"}, {o.MaxRate > 0, "WithMaxRate"}, {s.Reference != "", "WithCoalescing"},
-	} {
-		if with.given {
-			return refuse("used together with %s: such a task is executed as a whole", with.name)
-		}
 	}
 	if k.hasResult() && !k.def.Merge {
 		return refuse("kind %s has a result, and its executor no method Merge, which adds up the states of the ranges: add it, and run go generate", k.def.Name)

@@ -38,7 +38,7 @@ type Sample struct {
 // The targets can be a list in the spec, which is then stored as a frozen set, or come from
 // [WithTargets], which is read once; eight of them for each of a Size are in memory. It is an
 // *[OptionError] for an invalid Sample, without WithPreview and WithCanary, above the bound, for a spec
-// without targets, such as the spec of a live walk, for a kind without a list of targets or with buckets, and in
+// without targets, such as the spec of a live walk, for a kind without a list of targets, and in
 // SubmitMany of several specs. A random sample that has no target is a *TargetsError.
 func WithSample(sample Sample) SubmitOption {
 	return submitOption(func(s *submission) {
@@ -113,7 +113,7 @@ func (k *Kind[Spec, State, Result]) checkSample(s *submission, specs []Spec) err
 	switch {
 	case !s.sampled():
 		return nil
-	case k.def.Segments || k.def.Stages:
+	case t.Get == nil && (k.def.Segments || k.def.Stages):
 		return &OptionError{"WithSample", fmt.Sprintf("kind %s has buckets or stages, which find their items themselves: put the sample into its spec, as a condition that the executor adds to its statements", k.def.Name)}
 	case t.Get == nil:
 		return &OptionError{"WithSample", fmt.Sprintf("kind %s has no list of targets: name the list of its spec in the directive, //taskkit:executor %s targets=FIELD, and run go generate", k.def.Name, k.def.Name)}

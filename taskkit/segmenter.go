@@ -21,8 +21,11 @@ import (
 // counted for that, and Execute calls their method Find.
 //
 // Each bucket is a child of the task, of the same kind and spec, with a state, checkpoints
-// and attempts of its own. Execute is called for buckets only; b.Segment is the segment of
-// the bucket and builds its predicate. A bucket begins with the zero State.
+// and attempts of its own. b.Segment is the segment of the bucket and builds its predicate. A bucket begins with the zero State. If the
+// executor is a [Targeter] too, each bucket finds its targets by its segment.
+//
+// A task with [WithPreview], [WithCanary] or [WithMaxRate] is executed as a whole, and b.Segment is [segment.All]. One with a list or a
+// frozen set of targets is executed over that.
 //
 // The task itself waits until all buckets have ended. Then it folds their states, see
 // [Merger], and Report is called for it. Abort is called for a bucket and for the task, for

@@ -214,7 +214,10 @@ func (k *Kind[Spec, State, Result]) newTask(s *submission, spec *Spec, task *sto
 			return public(err)
 		}
 	case finds:
-		task.Targets = &store.NewTargets{Field: k.def.Targets.Field, Finding: true}
+		task.Targets = &store.NewTargets{Finding: true}
+		if !k.inBuckets(s, spec) {
+			task.Targets.Field = k.def.Targets.Field
+		}
 	case task.Total < 0:
 		// An empty list may stand for targets that the executor finds.
 		if n := k.def.Targets.Len(spec); n > 0 {

@@ -103,8 +103,8 @@ func (k *Kind[Spec, State, Result]) checkTimed(s *submission) error {
 	switch {
 	case s.Reference != "" && s.timed():
 		return &OptionError{"WithCoalescing", "used together with a window, a deadline, a rate, a limit or a retention: a waiting task with these cannot be replaced; limits may come from a method Limits of the executor"}
-	case s.Options.MaxRate != 0 && (k.def.Segments || k.def.Stages):
-		return &OptionError{"WithMaxRate", fmt.Sprintf("kind %s has buckets or stages, which process the items: use MaxParallel", k.def.Name)}
+	case s.Options.MaxRate != 0 && k.def.Stages:
+		return &OptionError{"WithMaxRate", fmt.Sprintf("kind %s has stages, which process the items: give the option to a stage", k.def.Name)}
 	}
 	return nil
 }

@@ -44,8 +44,9 @@ type Origin struct {
 	ItemReader
 }
 
-// ItemReader reads the items, the targets and the children of a task, see [Client].
+// ItemReader reads the plan, the items, the targets and the children of a task, see [Client].
 type ItemReader interface {
+	Plan(ctx context.Context, id uuid.UUID) (Plan, error)
 	Children(ctx context.Context, parent, after uuid.UUID, limit int, states bool) ([]ChildTask, error)
 	Targets(ctx context.Context, id uuid.UUID, first, last int) ([]TargetPage, error)
 	Items(ctx context.Context, id uuid.UUID, outcome Outcome, after ItemCursor, limit int) ([]Item, error)
@@ -65,7 +66,7 @@ func (o *Origin) Follow() NewTask {
 
 // targetsField is the list of targets in the revision of the spec.
 func (o *Origin) targetsField() string {
-	if o.Plan.Frozen != nil {
+	if o.Plan.Frozen != nil && !o.Plan.Frozen.AreParts() {
 		return o.Plan.Frozen.Field
 	}
 	return o.Task.TargetsField

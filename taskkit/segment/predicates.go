@@ -78,9 +78,12 @@ func (p Predicates) Prove(ctx context.Context, db Querier) (*Plan, error) {
 // Find returns the segment that was read from JSON, such as b.Segment, so that it can be used:
 // with the condition of the predicate of its name, and with the arguments that were stored. It
 // returns a [ParameterError] if there is no such predicate, or if its condition has been changed
-// since the plan was made.
+// since the plan was made. [All] is returned as it is.
 func (p Predicates) Find(stored Segment) (Segment, error) {
 	const typ = "Predicates"
+	if stored == All() {
+		return stored, nil
+	}
 	if stored.form != predicate {
 		return Segment{}, refuse(typ, "", "the segment %s has no predicate", stored)
 	}

@@ -45,6 +45,9 @@ func Exactly(v Value) Segment { return Segment{form: exact, from: v} }
 // Null returns the segment of the rows with NULL and no others.
 func Null() Segment { return Segment{form: nullOnly, null: true} }
 
+// All returns the segment of all rows, those with NULL too.
+func All() Segment { return Segment{form: interval, null: true} }
+
 // OrNull returns the segment with the rows that have NULL in addition. A [Predicate] has it in
 // its condition.
 func (s Segment) OrNull() Segment {

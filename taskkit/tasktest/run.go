@@ -199,7 +199,11 @@ func (h *harness[Spec, State, Result]) work(ctx context.Context, s *faultyStore,
 			k.Open = openWatched(k, s, h.fail)
 		}
 	}
-	s.divided = kind.Children && kind.FindsTargets
+	plan, err := s.Plan(ctx, id)
+	if err != nil && ctx.Err() == nil {
+		h.tb.Fatalf("read the plan of the task: %v", err)
+	}
+	s.divided = plan.Frozen.AreParts()
 	c := engineConfig(h.log, h.tries)
 	c.Identity = h.context
 	w := engine.New(s, s.kinds, c)

@@ -218,9 +218,7 @@ type child struct {
 
 // begin implements [feature].
 func (f *child) begin(step *Step) error {
-	if !step.searching {
-		step.Child = f.c.parent()
-	}
+	step.Child = f.c.parent()
 	return nil
 }
 

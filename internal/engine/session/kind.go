@@ -34,11 +34,9 @@ type Kind struct {
 	DeferDelays []time.Duration
 	// Touches are the tables that its batches write.
 	Touches []string
-	// FindsTargets: the executor finds the targets of tasks that are submitted without,
+	// FindsTargets: the executor finds the targets of tasks that are submitted without, or the segments of their buckets,
 	// and its calls are each a [Targeter].
 	FindsTargets bool
-	// TargetsAreParts: the targets are parts of the work, and not its items.
-	TargetsAreParts bool
 	// Children: tasks of the kind may have children. Divisible: a task may be divided into ranges of its targets.
 	Children, Divisible bool
 	// HasLimits: the calls of the executor are each a [Limiter].
@@ -84,7 +82,7 @@ type Call interface {
 type Targeter interface {
 	// Targets finds more targets, and returns them as JSON in the revision of the
 	// task's spec, what is next and the new state. Field is the name of the list that
-	// they stand for.
+	// they stand for; "": they are the segments of its buckets.
 	Targets(ctx context.Context, s *Step, field string, state json.RawMessage) (keys [][]byte, next Next, out json.RawMessage, err error)
 }
 

@@ -60,7 +60,7 @@ func (c *current) isPoison(skip bool) bool {
 // item to skip.
 func (c *current) atPoisonItem(t store.ClaimedTask) bool {
 	last := firstBatch(c.kind, t.Attempts-1, c.Config)
-	if !c.kind.SkipPoison || c.kind.TargetsAreParts && c.hasChildren() || !lifecycle.PoisonItem(t.Stalled, t.Attempts, last) {
+	if !c.kind.SkipPoison || !lifecycle.PoisonItem(t.Stalled, t.Attempts, last) {
 		return false
 	}
 	failed, err := c.failedAttempts()

@@ -153,7 +153,7 @@ func (b *search) call(ctx context.Context, step *Step) (err error) {
 	if err == nil && b.next.Done {
 		b.state = initialState
 	}
-	if err == nil && b.next.Done && b.none && len(b.keys) == 0 && b.c.kind.HasReport {
+	if err == nil && b.next.Done && b.none && len(b.keys) == 0 && b.c.hasReport() {
 		step.Ending, step.Task.Revision, step.Targets = EndDone, b.c.kind.Revision, &Targets{}
 		b.report, err = b.c.call.Report(ctx, step, b.state)
 	}
@@ -172,7 +172,7 @@ func (b *search) result(*Step) (*result, error) {
 	r := &result{Write: b.c.checkpoint(b.state, b.report), next: b.next, progressed: found != nil, items: len(b.keys)}
 	r.Progress, r.Found = b.c.progress, found
 	if b.next.Done {
-		if !b.c.kind.TargetsAreParts {
+		if !b.frozen.AreParts() {
 			r.Progress.Total = found.Total
 		}
 		r.next = Next{Done: found.Total == 0}

@@ -210,7 +210,7 @@ func (s *Session) Prepare(c store.ClaimedTask) bool {
 		}})
 		return false
 	}
-	skip := !targets.isFinding() && s.atPoisonItem(c)
+	skip := !targets.isFinding() && !targets.areParts() && s.atPoisonItem(c)
 	if skip || s.quarantined {
 		s.features = append(s.features, &poison{c: &s.current, skip: skip, exit: s.leaveQuarantine})
 	}

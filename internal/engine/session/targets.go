@@ -15,8 +15,9 @@ import (
 
 // Targets is the part of a task's frozen targets that was read for one batch.
 type Targets struct {
-	Total int // of the task
-	From  int // the position of the first that was read
+	Total int  // of the task
+	From  int  // the position of the first that was read
+	Parts bool // they are the segments of buckets
 	// Lists are the pages that were read, each a []T of the kind's list.
 	Lists []any
 	// Most is how many of them a batch can take.
@@ -58,6 +59,9 @@ func newFrozenTargets(c *current, p *store.Plan) (*frozenTargets, error) {
 // isFinding reports whether the targets of the task are not all found.
 func (f *frozenTargets) isFinding() bool { return f != nil && f.Finding }
 
+// areParts reports whether the targets are the segments of buckets.
+func (f *frozenTargets) areParts() bool { return f != nil && f.AreParts() }
+
 // begin gives the step the targets that it can take, of the deferred items in a round over these. At the end of a task only
 // Take needs them.
 func (f *frozenTargets) begin(step *Step) (err error) {
@@ -67,6 +71,9 @@ func (f *frozenTargets) begin(step *Step) (err error) {
 	step.Targets, err = f.targets(step.Deferred)
 	if err != nil && step.Ending != NotEnding {
 		step.Targets, err = &Targets{Err: err}, nil
+	}
+	if step.Targets != nil {
+		step.Targets.Parts = f.AreParts()
 	}
 	return err
 }

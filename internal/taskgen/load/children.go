@@ -59,10 +59,10 @@ func (r *resolver) parallel(x *model.Executor, named *types.Named, d *directive)
 
 // withChildren refuses words of the directive of an executor whose tasks have children.
 func (r *resolver) withChildren(x *model.Executor, d *directive) {
-	if d.targets != "" && x.Segments {
+	if d.targets != "" && x.Segments && !x.FindsTargets {
 		r.report(problem{
-			d.targetsPos, fmt.Sprintf("targets=%s cannot be used with a method Segments: the items of a bucket are those of its segment", d.targets),
-			fmt.Sprintf("remove targets=%s, and find the items by b.Segment", d.targets),
+			d.targetsPos, fmt.Sprintf("targets=%s and a method Segments need a method Targets, by which a bucket finds the items of its segment", d.targets),
+			fmt.Sprintf("add the method, or remove targets=%s and find the items by b.Segment", d.targets),
 		})
 	}
 	if d.targets != "" && x.Stages {
@@ -71,12 +71,9 @@ func (r *resolver) withChildren(x *model.Executor, d *directive) {
 			fmt.Sprintf("remove targets=%s", d.targets),
 		})
 	}
-	if d.preview && (d.children || x.Segments || x.Stages) {
+	if d.preview && (d.children || x.Stages) {
 		with, remedy := "the word children", "remove one of the two words"
-		switch {
-		case x.Segments:
-			with, remedy = "a method Segments", "remove the word preview"
-		case x.Stages:
+		if x.Stages {
 			with, remedy = "a method Stages", "remove the word preview, and let one of the stages be a preview"
 		}
 		r.report(problem{d.previewPos, "preview cannot be used with " + with + ": a preview has no children", remedy})

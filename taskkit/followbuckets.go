@@ -1,0 +1,135 @@
+package taskkit
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/store"
+)
+
+// ofBuckets is the problem of a task whose buckets find their items themselves.
+const ofBuckets = "its items are those of its buckets or stages: submit a new task for those that Items lists as failed"
+
+// itemSource is a task that has items itself: the one that another is made from, or a bucket of it.
+type itemSource struct {
+	set    *targetCursor
+	failed *rowCursor
+}
+
+// buckets returns the buckets of the task that the new one is made from, in the order in which their items are listed.
+func (f *followUp) buckets(ctx context.Context) iter.Seq2[*store.ChildTask, error] {
+	return func(yield func(*store.ChildTask, error) bool) {
+		for after := uuid.Nil; ; {
+			page, err := f.from.Children(ctx, f.from.Task.ID, after, itemsPage, false)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range page {
+				if after = page[i].ID; page[i].Segment != nil && !yield(&page[i], nil) {
+					return
+				}
+			}
+			if len(page) < itemsPage {
+				return
+			}
+		}
+	}
+}
+
+// source returns the items of a bucket.
+func (f *followUp) source(ctx context.Context, bucket *store.ChildTask) (itemSource, error) {
+	plan, err := f.from.ItemReader.Plan(ctx, bucket.ID)
+	if err != nil {
+		return itemSource{}, err
+	}
+	set, _, err := newTargetCursor(f.from.ItemReader, &store.Task{Submitted: store.Submitted{TargetsField: f.TargetsField}, ID: bucket.ID, Status: bucket.Status}, &plan)
+	if err == nil && set == nil {
+		err = &ItemsError{ID: bucket.ID, Action: actRetryFailed, Problem: ofBuckets}
+	}
+	return itemSource{set, &rowCursor{read: f.from.ItemReader, id: bucket.ID, outcome: store.ItemFailed}}, err
+}
+
+// retryBuckets makes the task one over the failed items of all buckets.
+func (f *followUp) retryBuckets(ctx context.Context, corrected *corrections) error {
+	t := &f.from.Task
+	has := false
+	for bucket, err := range f.buckets(ctx) {
+		if err != nil {
+			return err
+		}
+		if has = bucket.Progress.Failed > 0; has {
+			break
+		}
+	}
+	if !has {
+		return &ItemsError{ID: t.ID, Action: actRetryFailed, Problem: noneFailed}
+	}
+	f.overFailed(ctx, f.from.Plan.Spec, func(yield func(itemSource, error) bool) {
+		for bucket, err := range f.buckets(ctx) {
+			var s itemSource
+			switch {
+			case err != nil:
+			case bucket.Progress.Failed == 0:
+				continue
+			default:
+				s, err = f.source(ctx, bucket)
+			}
+			if !yield(s, err) || err != nil {
+				return
+			}
+		}
+	}, corrected)
+	if corrected != nil {
+		corrected.byTask = true
+	}
+	return nil
+}
+
+// continueBuckets makes the task one over what the buckets of the other have not taken. It begins with the zero State, as each of them.
+func (f *followUp) continueBuckets(ctx context.Context) error {
+	t, all := &f.from.Task, f.from.Plan.Frozen.Total
+	refuse := func(format string, args ...any) error {
+		return &ItemsError{ID: t.ID, Action: actContinue, Problem: fmt.Sprintf(format, args...)}
+	}
+	if t.Progress.Position < all || f.from.Plan.Frozen.Finding {
+		return refuse("%d of its %d buckets have not begun, and nothing says which items these have: retry it if it has failed, or submit the work anew", all-t.Progress.Position, all)
+	}
+	left := int64(0)
+	for bucket, err := range f.buckets(ctx) {
+		switch {
+		case err != nil:
+			return err
+		case bucket.Progress.Total < 0:
+			return refuse("bucket %d has not found its items: retry it if it has failed, or submit the work anew", bucket.Number)
+		case bucket.Progress.Deferred || bucket.Progress.Round > 0:
+			return refuse(ofDeferred)
+		}
+		left += bucket.Progress.Total - bucket.Progress.Position
+	}
+	if left == 0 {
+		return refuse(allProcessed)
+	}
+	f.Spec, f.Start.State = f.from.Plan.Spec, nil
+	f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: true, Keys: func(yield func([]byte, error) bool) {
+		for bucket, err := range f.buckets(ctx) {
+			var s itemSource
+			if err == nil {
+				s, err = f.source(ctx, bucket)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for key, err := range s.set.between(ctx, bucket.Progress.Position, s.set.total) {
+				if !yield(key, err) || err != nil {
+					return
+				}
+			}
+		}
+	}}
+	return nil
+}
