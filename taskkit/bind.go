@@ -26,6 +26,11 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 	segmenter, _ := find[Segmenter[Spec, State]](x)
 	merger, _ := find[Merger[State]](x)
 	stager, _ := find[Stager[Spec, State]](x)
+	bucketChecker, _ := find[BucketChecker[Spec, State]](x)
+	var check checkFunc[Spec, State]
+	if k.def.CheckItems != nil {
+		check, _ = k.def.CheckItems(x).(checkFunc[Spec, State])
+	}
 	limiter, limits := find[Limiter[Spec]](x)
 	// The states of ranges add up to the state that Report sees.
 	divisible := k.def.Targets.Get != nil && stager == nil && (report == nil || merger != nil)
@@ -54,6 +59,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 			c := &call[Spec, State, Result]{
 				kind: k, x: x, aborter: aborter, report: report, targets: targets,
 				segmenter: segmenter, merger: merger, stager: stager, divisible: divisible,
+				check: check, bucketChecker: bucketChecker,
 			}
 			if targets != nil {
 				c.raw = raw
@@ -95,9 +101,12 @@ type call[Spec, State, Result any] struct {
 	merger    Merger[State]                                              // nil: there is none
 	stager    Stager[Spec, State]                                        // nil: there is none
 	limits    func() map[string]int                                      // nil: there is no Limiter
+	check     checkFunc[Spec, State]                                     // nil: it has no condition for items
 	divisible bool                                                       // see [session.Kind]
 	spec      Spec
 	raw       json.RawMessage // the stored spec, of a kind that finds its targets
+
+	bucketChecker BucketChecker[Spec, State] // nil: it has no condition for buckets
 }
 
 // batch returns a batch for the executor, with the state decoded anew.
@@ -151,7 +160,7 @@ func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *session.Step
 	if err != nil {
 		return session.Next{}, nil, err
 	}
-	next, err := c.x.Execute(ctx, b)
+	next, err := c.execute(ctx, b)
 	if err == nil {
 		err = next.check()
 	}
@@ -162,6 +171,17 @@ func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *session.Step
 	engine := engineNext(next)
 	engine.LeftOut = leftOut
 	return engine, out, err
+}
+
+// execute calls Execute, after the condition for items if there is one.
+func (c *call[Spec, State, Result]) execute(ctx context.Context, b *Batch[Spec, State]) (Next, error) {
+	if c.check != nil {
+		left, of, next, err := c.check(ctx, b)
+		if err != nil || left == 0 && of > 0 && next == More {
+			return next, err
+		}
+	}
+	return c.x.Execute(ctx, b)
 }
 
 // encodeState returns the state of a batch as JSON.

@@ -91,22 +91,18 @@ func (c *call[Spec, State, Result]) runBuckets(ctx context.Context, s *session.S
 		window, refill = n, n-1
 	}
 	parts := segmentsOf(t)
-	room := max(window-int(s.Family.Open), 0)
 	from := s.Position(t.Total)
-	to := from
-	if room > 0 {
-		from, to = s.Pass(t.Total, min(room, t.Most), func(i int) string { return string(parts[i-t.From]) })
+	tasks, to, skipped, err := c.nextBuckets(ctx, s, state, parts, max(window-int(s.Family.Open), 0))
+	if err != nil {
+		return session.Next{}, nil, err
 	}
-	if to > from {
-		tasks := make([]store.NewTask, to-from)
-		for i := range tasks {
-			tasks[i] = c.part(s, store.Child{Segment: parts[from+i-t.From], Number: int64(from+i) + 1}, -1)
-		}
+	takeBuckets(s, parts, from, to, skipped)
+	if len(tasks) > 0 {
 		if err := s.Tx.Insert(ctx, tasks); err != nil {
 			return session.Next{}, nil, fmt.Errorf("submit the buckets %d to %d: %w", from+1, to, err)
 		}
 	}
-	open := int(s.Family.Open) + to - from
+	open := int(s.Family.Open) + len(tasks)
 	next := c.awaitParts(s)
 	switch {
 	case to < t.Total && open < window:

@@ -26,6 +26,10 @@ func contradiction[Spec, State, Result any](d *taskkind.Definition[Spec, State, 
 		return "it has Parallel and no Targets, and only tasks over a list or a set are divided into ranges: leave out Parallel"
 	case d.Parallel != 0 && !d.Merge && reflect.TypeFor[Result]() != reflect.TypeFor[struct{}]():
 		return "it has Parallel and a result, and no Merge, so Report would see none of the states of the ranges: leave out Parallel, or add a method Merge to its executor"
+	case d.CheckItems != nil && !targets:
+		return "it has CheckItems and no Targets, and only the items of a list or a set reach the condition: leave out CheckItems"
+	case d.CheckBucket && !d.Segments:
+		return "it has CheckBucket and no Segments, so its tasks have no buckets: leave out CheckBucket"
 	case d.SkipPoison && d.Stages:
 		return "it has both SkipPoison and Stages, and a composite task takes no items: leave out SkipPoison"
 	default:
@@ -39,10 +43,15 @@ func (k *Kind[Spec, State, Result]) checkMethods(x Executor[Spec, State]) (errs 
 	_, segments := find[Segmenter[Spec, State]](x)
 	_, merges := find[Merger[State]](x)
 	_, stages := find[Stager[Spec, State]](x)
+	_, checksBuckets := find[BucketChecker[Spec, State]](x)
+	checksItems := hasCheckItems[Spec, State](x)
+	if declared := k.def.CheckItems; declared != nil {
+		checksItems = declared(x) != nil
+	}
 	for _, m := range []struct {
 		name               string
 		executor, declared bool
-	}{{"Segments", segments, k.def.Segments}, {"Stages", stages, k.def.Stages}} {
+	}{{"Segments", segments, k.def.Segments}, {"Stages", stages, k.def.Stages}, {"CheckBucket", checksBuckets, k.def.CheckBucket}, {"CheckItems", checksItems, k.def.CheckItems != nil}} {
 		var problem string
 		switch {
 		case m.executor && !m.declared:
@@ -61,4 +70,20 @@ func (k *Kind[Spec, State, Result]) checkMethods(x Executor[Spec, State]) (errs 
 		errs = append(errs, &UsageError{What: named("kind", k.def.Name), Why: "its executor has a method Merge, and its tasks have neither buckets nor targets, so there are no states to merge: add Segments, name the list of the spec with targets=FIELD, or give Merge another name"})
 	}
 	return errs
+}
+
+// hasCheckItems reports whether an executor has a method CheckItems for the items of some type.
+func hasCheckItems[Spec, State any](x any) bool {
+	for x != nil {
+		if m := reflect.ValueOf(x).MethodByName("CheckItems"); m.IsValid() {
+			t := m.Type()
+			return t.NumIn() == 3 && t.In(1) == reflect.TypeFor[*Batch[Spec, State]]()
+		}
+		u, ok := x.(interface{ Unwrap() any })
+		if !ok {
+			return false
+		}
+		x = u.Unwrap()
+	}
+	return false
 }

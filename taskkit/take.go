@@ -26,6 +26,9 @@ import (
 // batch with a permanent error with the code misuse.
 func Take[T, Spec, State any](b *Batch[Spec, State], all []T) ([]T, Next) {
 	step := b.runtime()
+	if step.Checked != nil {
+		return takeChecked[T](step)
+	}
 	if c := step.Child; c != nil && c.Range != nil && step.Targets == nil {
 		all = all[min(c.Range.From, int64(len(all))):min(c.Range.To, int64(len(all)))]
 	}

@@ -86,6 +86,11 @@ type Definition[Spec, State, Result any] struct {
 	// Parallel is the WithMaxParallel of tasks that are submitted without one, of a kind with Targets. Not negative.
 	// Defaults to 0: a task is executed as a whole.
 	Parallel int
+	// CheckItems returns the method CheckItems of an executor in the form that package taskkit calls, for a kind with Targets whose executor
+	// is a taskkit.ItemChecker; make it with taskkit.ItemsCheckedIn. Defaults to nil, which is none.
+	CheckItems func(executor any) any
+	// CheckBucket says that the executor is a taskkit.BucketChecker, of a kind with Segments.
+	CheckBucket bool
 	// Secrets are JSON pointers into an object of spec and state, such as
 	// /spec/token, in which * stands for any element or member. The values they
 	// point to are masked wherever a task is shown.

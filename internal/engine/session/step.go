@@ -20,6 +20,8 @@ import (
 type Step struct {
 	Task Task
 	Env
+	// Checked are the items that Take returns, as the package taskkit has them; nil: Take takes the next ones.
+	Checked any
 
 	mu     sync.Mutex
 	before lifecycle.Progress // as committed
@@ -32,6 +34,7 @@ type Step struct {
 	misuse    error
 	memo      json.RawMessage     // see [Step.Remember]
 	sum       *lifecycle.Progress // see [Step.SetSum]
+	leftOut   int64               // see [Step.SkipPart]
 	savepoint int
 	closed    bool
 }
@@ -156,6 +159,20 @@ func (s *Step) Skip(key, code string) {
 	s.record(store.Item{Key: key, Outcome: store.ItemSkipped, Code: cmp.Or(classify.Clean(code), classify.CodeSkipped)})
 }
 
+// SkipPart records a part of the work that is left out, by its key and its number. It is no item, and is not counted.
+func (s *Step) SkipPart(key string, number int64, code string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	s.leftOut++
+	s.outcomes.record(store.Item{
+		Key: key, Outcome: store.ItemSkipped, Code: cmp.Or(classify.Clean(code), classify.CodeSkipped), Detail: fmt.Sprintf("bucket %d", number),
+		Position: number, Attempt: s.Attempt,
+	})
+}
+
 // Succeed records an item, by its key, that was processed.
 func (s *Step) Succeed(key string) {
 	s.mu.Lock()
@@ -262,6 +279,7 @@ func (s *Step) finish() (p lifecycle.Progress, rows []store.Item, succeeded []st
 // locked the step.
 func (s *Step) progress() lifecycle.Progress {
 	failed, skipped, deferred, succeeded := s.outcomes.count()
+	skipped -= s.leftOut
 	processed := max(s.processed, failed+skipped+deferred+succeeded)
 	p := s.before
 	p.Position += s.taken

@@ -162,6 +162,7 @@ func (r *resolver) executor(c candidate) *model.Executor {
 	}
 	r.findsTargets(x, named, batch)
 	r.children(x, named, batch, c.directive)
+	r.checks(x, named, batch)
 	kind := typedKind{x.Kind, named, batch.At(0), batch.At(1), noResult}
 	if report := method(named, "Report"); report != nil {
 		sig := report.Signature()

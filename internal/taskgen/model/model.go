@@ -46,6 +46,8 @@ type Executor struct {
 	FindsTargets bool
 	// Segments, Merges and Stages: the executor has the methods Segments, Merge and Stages.
 	Segments, Merges, Stages bool
+	// ChecksItems and ChecksBuckets: the executor has the methods CheckItems and CheckBucket.
+	ChecksItems, ChecksBuckets bool
 
 	Spec, State *Type
 	Result      *Type // nil without a Report method
