@@ -3,6 +3,7 @@ package taskkit
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -104,6 +105,13 @@ type Config struct {
 	// "default" alone.
 	Queues []string
 
+	// QueueSlots bounds how many tasks of a queue this worker has at once, by the name of the queue, one of Queues: {"reports": 2}. Parts of
+	// a task are in its queue, so it bounds how many buckets of a task a worker executes, too. Another worker may have another number, and
+	// one that is not to execute such tasks does not serve the queue; for a bound over all workers see [WithLimit]. Each queue with
+	// slots of its own costs a claim of its own, and its tasks are not claimed in one order with those of other queues. To change it, restart
+	// the worker. Defaults to none: a queue may have all slots.
+	QueueSlots map[string]int
+
 	// Retention is how long results, tasks and events are kept. Its zero fields have
 	// defaults of their own.
 	Retention Retention
@@ -168,7 +176,7 @@ func (c Config) engine() engine.Config {
 			UnknownKindAfter: or(c.UnknownKindAfter, 14*24*time.Hour),
 			ScheduleEvery:    or(c.scheduleEvery, 15*time.Second),
 		},
-		System: c.SystemID, Version: Version, Queues: c.Queues, Slots: or(c.Slots, 12), SafeMode: c.SafeMode,
+		System: c.SystemID, Version: Version, Queues: c.Queues, QueueSlots: maps.Clone(c.QueueSlots), Slots: or(c.Slots, 12), SafeMode: c.SafeMode,
 		ClaimMax: c.ClaimMax, Drain: or(c.Drain, 25*time.Second), DeadAfter: or(c.DeadAfter, time.Minute),
 		Poll: or(c.Poll, time.Second), PollListening: or(c.PollListening, 15*time.Second),
 		SpecMax: 8 << 10, Log: or(c.Logger, slog.Default()),

@@ -81,6 +81,14 @@ func (c Config) check(e engine.Config) error {
 			fail("Queues", "%s", queueProblem(q))
 		}
 	}
+	for _, q := range slices.Sorted(maps.Keys(e.QueueSlots)) {
+		switch n := e.QueueSlots[q]; {
+		case !slices.Contains(e.Queues, q):
+			fail("QueueSlots", "%q is not a queue of this worker: name it in Queues, or leave it out of QueueSlots", shorten(q))
+		case n < 1:
+			fail("QueueSlots", "%d slots for queue %s: leave the queue out of Queues, and this worker executes none of its tasks", n, q)
+		}
+	}
 	fields, problems := c.Retention.problems(false)
 	for i := range fields {
 		fail("Retention."+fields[i], "%s", problems[i])

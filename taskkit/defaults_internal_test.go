@@ -45,6 +45,7 @@ func defaults() []struct {
 		{"Config.PollListening", "15 s", e.PollListening, 15 * time.Second},
 		{"Config.Quantum", "5 min", e.Quantum, 5 * time.Minute},
 		{"Config.Queues", `"default" alone`, e.Queues, []string{"default"}},
+		{"Config.QueueSlots", "none", len(e.QueueSlots), 0},
 		{"Config.Retention", "", nil, nil}, // below
 		{"Config.KindRetention", "", nil, nil},
 		{"Config.SafeMode", "false", e.SafeMode, false},

@@ -70,6 +70,19 @@ func ExampleConfig_context() {
 	// Output: FAILURE access_revoked
 }
 
+// A worker has two of its slots for long reports, and all for other tasks. On a second worker the reports have four.
+func ExampleConfig_queueSlots() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) { return taskkit.Done, nil })
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System(), taskkit.WithQueue("reports"))
+	task := runToEnd(db, r, id, taskkit.Config{
+		Queues: []string{"default", "reports"}, Slots: 12, QueueSlots: map[string]int{"reports": 2},
+	})
+	fmt.Println(task.Status)
+	// Output: COMPLETED
+}
+
 // NewWorker reports all mistakes in a configuration at once, and starts nothing.
 func ExampleNewWorker() {
 	db := exampleDB()

@@ -87,7 +87,7 @@ func (c *claimer) run(ctx context.Context) {
 			wait(c.saturated(ctx))
 			continue
 		}
-		found, err := c.claimTasks(ctx, room)
+		found, queueFull, err := c.claimTasks(ctx, room)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -101,7 +101,7 @@ func (c *claimer) run(ctx context.Context) {
 		failures = 0
 		c.outage.claimed(len(found.Tasks))
 		full := len(found.Tasks) >= room
-		c.moreWaiting = full
+		c.moreWaiting = full || queueFull
 		next := c.pollInterval()
 		if found.Next >= 0 && found.Next < next {
 			next = found.Next + time.Millisecond
@@ -132,11 +132,20 @@ func (c *claimer) run(ctx context.Context) {
 }
 
 // claimTasks claims up to n tasks and hands them to the pool, which has room for
-// them.
-func (c *claimer) claimTasks(ctx context.Context, n int) (store.ClaimResult, error) {
+// them. queueFull reports whether a queue has slots of its own, and none that is free.
+func (c *claimer) claimTasks(ctx context.Context, n int) (found store.ClaimResult, queueFull bool, err error) {
+	c.claims++
+	if c.pool.queues != nil {
+		return c.claimSplit(ctx, n)
+	}
 	claim := c.claim
 	claim.Limit = n
-	c.claims++
+	found, err = c.claimFrom(ctx, claim)
+	return found, false, err
+}
+
+// claimFrom makes a claim and hands its tasks to the pool.
+func (c *claimer) claimFrom(ctx context.Context, claim store.Claim) (store.ClaimResult, error) {
 	claim.TriedFirst = c.claims%triedEvery == 0
 	cctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.config.Call)
 	defer cancel()
@@ -157,6 +166,7 @@ func (c *claimer) claimTasks(ctx context.Context, n int) (store.ClaimResult, err
 		if t.Control != lifecycle.None && c.pool.endBesideSlots(t) {
 			continue
 		}
+		c.pool.queues.enter(t)
 		c.pool.add(t)
 	}
 	return found, nil
@@ -176,6 +186,7 @@ func (c *claimer) pollInterval() time.Duration {
 // as a lost claim.
 func (c *claimer) releaseUnstarted(t taskevent.TaskRef, h store.Lease, reason string) {
 	c.pool.removeFromBuffer(h.ID)
+	c.pool.queues.exit(h)
 	w := store.Write{Lease: h, To: lifecycle.Queued, Attempts: lifecycle.Unspent(t.Attempt), Delay: -1, Reason: reason}
 	c.flusher.Add(&w, func(a store.Applied, err error) {
 		if err == nil && a.OK {

@@ -20,6 +20,8 @@ type Config struct {
 	Version string
 	Queues  []string
 	Slots   int
+	// QueueSlots are how many slots tasks of a queue may have at most; a queue that it does not name may have all.
+	QueueSlots map[string]int
 	// SafeMode: nothing is claimed.
 	SafeMode bool
 	ClaimMax int // the most tasks of one claim; 0: as many as there is room for

@@ -13,7 +13,8 @@ const waitingBytes = 16 << 20
 // waitForPermits lets a session get its permits on a goroutine of its own, and then wait for a slot, as long as a claimed task
 // may wait in the buffer.
 func (p *pool) waitForPermits(s *session.Session) {
-	size, id := s.LeaveSlot(), s.Task().ID // read here: a slot may run the session before the deferred calls
+	size, id, lease := s.LeaveSlot(), s.Task().ID, s.Lease() // read here: a slot may run the session before the deferred calls
+	inSlot := false
 	p.waiting.Add(1)
 	p.specs.Add(size)
 	p.addToBuffer(id, s.Task().Owner)
@@ -22,6 +23,9 @@ func (p *pool) waitForPermits(s *session.Session) {
 			p.removeFromBuffer(id)
 			p.specs.Add(-size)
 			p.waiting.Add(-1)
+			if !inSlot {
+				p.queues.exit(lease)
+			}
 			p.wakeups.slotFreed()
 		}()
 		if !s.Enter() {
@@ -33,6 +37,7 @@ func (p *pool) waitForPermits(s *session.Session) {
 		defer wait.Stop()
 		select {
 		case p.ready <- s:
+			inSlot = true
 		case <-p.draining:
 			s.Release(session.ReasonShutdown)
 		case <-wait.C:

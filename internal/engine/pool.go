@@ -47,6 +47,7 @@ type pool struct {
 	filled    atomic.Int64   // when the empty buffer last received a task, as Unix nanoseconds
 	average   sessionAverage
 	share     *fairShare
+	queues    *queueSlots // nil: no queue has slots of its own
 
 	mu       sync.Mutex
 	buffered map[uuid.UUID]uuid.UUID // tasks that wait for a slot, and their owners
@@ -58,7 +59,7 @@ func newPool(s store.Runtime, kinds map[string]*session.Kind, c Config, claim st
 		buffer:   make(chan store.ClaimedTask, prefetchMax+2*c.Slots),
 		ready:    make(chan *session.Session),
 		draining: make(chan struct{}), quarantine: make(chan struct{}, 1),
-		buffered: make(map[uuid.UUID]uuid.UUID),
+		buffered: make(map[uuid.UUID]uuid.UUID), queues: newQueueSlots(c.QueueSlots),
 	}
 	p.share = newFairShare(p.waitingOwners)
 	d.Pool, d.Outage = p, o
@@ -94,8 +95,10 @@ func (p *pool) slot() {
 		began, ended := time.Now(), true
 		p.taken.Store(began.UnixNano())
 		p.busy.Add(1)
+		lease := t.Lease
 		if readyFirst = false; s != nil {
-			s.Restart() // the wait uses up nothing of the quantum
+			lease = s.Lease() // read here: the session may continue outside the slot
+			s.Restart()       // the wait uses up nothing of the quantum
 			s.Execute()
 		} else {
 			s = p.newSession(t)
@@ -104,6 +107,7 @@ func (p *pool) slot() {
 		}
 		if ended {
 			p.average.record(s.SlotTime() + time.Since(began))
+			p.queues.exit(lease)
 		}
 		p.busy.Add(-1)
 		p.wakeups.slotFreed()

@@ -147,6 +147,9 @@ func (s *Session) kin() *children {
 // Task returns the task.
 func (s *Session) Task() Task { return s.task }
 
+// Lease returns the lease of the task.
+func (s *Session) Lease() store.Lease { return s.lease }
+
 // Quarantine makes the task a suspected poison task, which runs alone. exit leaves the quarantine.
 func (s *Session) Quarantine(exit func()) { s.quarantined, s.leaveQuarantine = true, exit }
 
