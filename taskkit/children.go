@@ -136,6 +136,9 @@ func WithMaxParallel(n int) SubmitOption {
 // which process items themselves.
 func (k *Kind[Spec, State, Result]) checkChildren(s *submission) error {
 	o := s.Options
+	if len(o.Stages) > 0 && !k.def.Stages {
+		return &OptionError{"WithStage", fmt.Sprintf("kind %s has no stages: give the options to the task itself", k.def.Name)}
+	}
 	var ofItems, ofBuckets string // the first option given that is for either
 	if o.Canary != 0 {
 		ofItems = "WithCanary"

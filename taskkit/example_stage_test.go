@@ -6,6 +6,7 @@ import (
 
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/segment"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 type (
@@ -44,6 +45,23 @@ func ExampleNewStage() {
 	fmt.Println(len(stages), "stages", err)
 	// Output:
 	// 3 stages <nil>
+}
+
+var termKind = taskkit.NewKind(taskkind.Definition[termSpec, struct{}, struct{}]{Name: "term", Stages: true})
+
+// A submission gives stages options besides those that the code of the composite task gives them.
+func ExampleWithStage() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	id, err := taskkit.Submit(ctx, db, termKind, termSpec{City: "Bern", People: []string{"Ada", "Kurt"}}, taskkit.System(),
+		taskkit.WithStage("fine", taskkit.WithPreview()),
+		taskkit.WithStage("bill", taskkit.WithPriority(taskkit.PriorityLow), taskkit.WithMaxRate(50)))
+	fmt.Println(id != taskkit.ID{}, err)
+	_, err = taskkit.Submit(ctx, db, termKind, termSpec{}, taskkit.System(), taskkit.WithStage("fine", taskkit.WithUniqueKey("Ada")))
+	fmt.Println(err)
+	// Output:
+	// true <nil>
+	// taskkit: WithUniqueKey: used for a stage: a stage is identified by its composite task and its name: give the option to that task
 }
 
 type (

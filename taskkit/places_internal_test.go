@@ -33,7 +33,7 @@ var everyOption = map[string]SubmitOption{
 	"WithLatestStart": WithLatestStart(time.Unix(1, 0)), "WithDeadline": WithDeadline(time.Unix(1, 0)), "WithTimeLimit": WithTimeLimit(time.Hour),
 	"WithMaxRate": WithMaxRate(5), "WithLimit": WithLimit("k", 1), "WithPreview": WithPreview(), "WithMaxChanges": WithMaxChanges("", "", 1),
 	"WithTargets": WithTargets(slices.Values([]string{"Ada"})), "WithSample": WithSample(Sample{Every: 2}), "WithSubmitted": WithSubmitted(new(Task)),
-	"WithRetention": WithRetention(time.Hour), "WithLogger": WithLogger(slog.New(slog.DiscardHandler)), "SubmitOptions": SubmitOptions(WithPriority(PriorityHigh), WithReason("r")),
+	"WithRetention": WithRetention(time.Hour), "WithLogger": WithLogger(slog.New(slog.DiscardHandler)), "WithStage": WithStage("bill", WithMaxRate(5)), "SubmitOptions": SubmitOptions(WithPriority(PriorityHigh), WithReason("r")),
 }
 
 // TestEveryOptionIsKnown: an option that is new is in everyOption, so that the tests of this file
@@ -181,7 +181,7 @@ func fill(v reflect.Value) {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem())
-	case reflect.Func, reflect.Slice: // left out
+	case reflect.Func, reflect.Slice, reflect.Map: // left out
 	default:
 		panic("fill: add " + v.Kind().String())
 	}

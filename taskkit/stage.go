@@ -23,6 +23,8 @@ type Stage struct {
 	after []string      // names
 	given bool          // After was called
 	err   error         // of NewStage
+	// make makes the task with one more option.
+	make func(SubmitOption) (store.NewTask, error)
 }
 
 // NewStage prepares a stage: a task of a kind with its spec and options. The name is unique
@@ -39,7 +41,9 @@ type Stage struct {
 func NewStage[Spec, State, Result any](name string, k *Kind[Spec, State, Result], spec Spec, opts ...SubmitOption) Stage {
 	forgetSubmitted(opts)
 	task, err := k.stageTask(spec, opts)
-	return Stage{name: name, task: task, err: err}
+	return Stage{name: name, task: task, err: err, make: func(o SubmitOption) (store.NewTask, error) {
+		return k.stageTask(spec, append(slices.Clip(opts), o))
+	}}
 }
 
 // After returns the stage with the names of the stages that must be complete before it is

@@ -68,7 +68,11 @@ func (c *call[Spec, State, Result]) runStages(ctx context.Context, s *session.St
 		if err != nil {
 			return false, next, nil, err
 		}
-		if err := checkStages(stages); err != nil {
+		err = checkStages(stages)
+		if err == nil {
+			stages, err = tailorStages(stages, s.Options.Stages)
+		}
+		if err != nil {
 			return false, next, nil, Permanent(codeStages, err)
 		}
 		memo.Stages = storeStages(stages)

@@ -38,6 +38,8 @@ type Options struct {
 	MaxRate float64 `json:"max_rate,omitempty"`
 	// Limits are those that the task must find free before it executes.
 	Limits []Limit `json:"limits,omitempty"`
+	// Stages are the options of stages of the task, by their names.
+	Stages map[string]StageOptions `json:"stages,omitempty"`
 	// Keep is how long the task is kept after its end, in a column of its row too; 0: as long as its kind. See [KeepForever].
 	Keep time.Duration `json:"keep,omitempty"`
 }
@@ -68,7 +70,7 @@ func (t *NewTask) SetTimes(now time.Time) {
 func (o *Options) Given() bool {
 	return o != nil && (o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
 		o.Child != nil || o.MaxParallel != 0 || o.OnFailure != "" ||
-		o.Times != (lifecycle.Times{}) || o.OfKind != (TimesOfKind{}) || o.MaxRate != 0 || len(o.Limits) > 0 || o.Keep != 0)
+		o.Times != (lifecycle.Times{}) || o.OfKind != (TimesOfKind{}) || o.MaxRate != 0 || len(o.Limits) > 0 || len(o.Stages) > 0 || o.Keep != 0)
 }
 
 // inherited are the options that a task gets from the one that it follows. Whoever makes
