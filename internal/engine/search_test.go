@@ -35,7 +35,7 @@ func TestSearchThatReturnsLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := memstore.New()
-		id := submit(t, s, func(n *store.NewTask) { n.Targets = &store.NewTargets{Finding: true} })
+		id := submit(t, s, func(n *store.NewTask) { n.Targets = &store.NewTargets{Field: "items", Finding: true} })
 		call := &late{}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
