@@ -61,6 +61,41 @@ func ExampleClient_RetryFailed() {
 	// 2 of 2 true
 }
 
+// One new task for what has failed in several.
+func ExampleClient_RetrySelected() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	x := &enroller{strict: true}
+	var r taskkit.Registry
+	taskkit.Register(&r, courseKind, x)
+	var ids []taskkit.ID
+	for _, students := range [][]int{{1, 2, 3}, {3, 4, 5}} {
+		id, err := taskkit.Submit(ctx, db, courseKind, courseSpec{Program: "math", Students: students}, taskkit.System())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		runToEnd(db, &r, id, taskkit.Config{})
+		ids = append(ids, id)
+	}
+
+	c := taskkit.NewClient(db)
+	retry, err := c.RetrySelected(ctx, taskkit.Failures{Tasks: ids, Codes: []string{"odd"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i, err := range c.Items(ctx, retry, taskkit.OutcomeUnprocessed) {
+		fmt.Println(i.Text(), "of task", slices.Index(ids, i.Source)+1, err)
+	}
+	// Output:
+	// enrolled 2
+	// enrolled 4
+	// 3 of task 2 <nil>
+	// 5 of task 2 <nil>
+	// 1 of task 1 <nil>
+}
+
 // The rest of a task that was stopped.
 func ExampleClient_Continue() {
 	db, ctx := exampleDB(), context.Background()

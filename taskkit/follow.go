@@ -173,79 +173,113 @@ const ofVersion = "it has a version, and the new task could take effect after a 
 // retryFailed makes the task one over the failed items. With corrected, it is over
 // what they have become.
 func (f *followUp) retryFailed(ctx context.Context, corrected *corrections) error {
-	t := &f.from.Task
 	if err := f.checkNoSample(); err != nil {
 		return err
 	}
-	if !t.Status.Terminal() {
-		return &StateError{ID: t.ID, Action: actRetryFailed, Status: Status(t.Status), Control: Control(t.Control)}
-	}
-	if err := f.checkNoVersion(actRetryFailed); err != nil {
-		return err
-	}
-	refuse := func(problem string, keys ...string) error {
-		return &ItemsError{ID: t.ID, Action: actRetryFailed, Problem: problem, Keys: keys}
-	}
-	if f.from.Plan.Options.Preview {
-		return refuse(ofPreview)
-	}
-	if f.from.Plan.Frozen.AreParts() && f.TargetsField != "" {
-		return f.retryBuckets(ctx, corrected)
-	}
-	parts, err := f.ranges(ctx)
+	failed, err := f.failedItems(ctx, nil)
 	switch {
 	case err != nil:
 		return err
-	case f.hasChildren && parts == nil:
-		return refuse(ofBuckets)
+	case !failed.some:
+		return &ItemsError{ID: f.from.Task.ID, Action: actRetryFailed, Problem: noneFailed}
 	}
-	set, spec, err := newTargetCursor(f.from.ItemReader, t, &f.from.Plan)
-	switch {
-	case err != nil:
-		return tried(actRetryFailed, err)
-	case set == nil:
-		return refuse(noTargets + ": submit a new task for the items that Items lists as failed")
+	if corrected != nil {
+		corrected.byTask = failed.inBuckets
 	}
-	rows := recordedPositions{{read: f.from.ItemReader, id: t.ID, outcome: store.ItemFailed, parts: parts}}
-	unplaced, err := rows.unplaced(ctx, shownItems)
-	switch {
-	case err != nil:
-		return err
-	case len(rows[0].rows) == 0:
-		return refuse(noneFailed)
-	case len(unplaced) > 0:
-		return refuse(unplacedItems+"; submit a new task for those that Items lists as failed", unplaced...)
-	}
-	f.overFailed(ctx, spec, func(yield func(itemSource, error) bool) { yield(itemSource{set, rows[0]}, nil) }, corrected)
-	return nil
-}
-
-// overFailed makes the task one over the failed items of sources, or over what they have become.
-func (f *followUp) overFailed(ctx context.Context, spec []byte, sources iter.Seq2[itemSource, error], corrected *corrections) {
-	f.Spec, f.Start = spec, store.Start{}
+	f.Spec, f.Start = failed.spec, store.Start{}
 	if f.IdempotencyKey == "" {
 		f.IdempotencyKey = store.RetryKey(f.from.Task.ID)
 	}
 	f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: corrected == nil, Keys: func(yield func([]byte, error) bool) {
-		for s, err := range sources {
-			if err != nil {
-				yield(nil, err)
+		for key, err := range failed.targets(ctx, corrected) {
+			if !yield(key, err) || err != nil {
 				return
-			}
-			for key, err := range s.failedTargets(ctx, corrected) {
-				if !yield(key, err) || err != nil {
-					return
-				}
 			}
 		}
 		if err := corrected.end(); err != nil {
 			yield(nil, err)
 		}
 	}}
+	return nil
 }
 
-// failedTargets returns the targets that have failed, or what they have become.
-func (s itemSource) failedTargets(ctx context.Context, corrected *corrections) iter.Seq2[[]byte, error] {
+// failedItems are the failed items of a task, or those of them that are selected.
+type failedItems struct {
+	spec      []byte                       // of the task, without its targets
+	sources   iter.Seq2[itemSource, error] // the tasks that have the items
+	some      bool                         // there is one, if all are selected
+	inBuckets bool
+}
+
+// itemSource is a task that has items itself: the one that another is made from, or a bucket of it.
+type itemSource struct {
+	set    *targetCursor
+	failed *rowCursor
+}
+
+// failedItems returns the failed items of the task that the new one is made from, without
+// those that are not selected. Nil selects all.
+func (f *followUp) failedItems(ctx context.Context, selects func(*store.Item) bool) (*failedItems, error) {
+	t := &f.from.Task
+	if !t.Status.Terminal() {
+		return nil, &StateError{ID: t.ID, Action: actRetryFailed, Status: Status(t.Status), Control: Control(t.Control)}
+	}
+	if err := f.checkNoVersion(actRetryFailed); err != nil {
+		return nil, err
+	}
+	refuse := func(problem string, keys ...string) error {
+		return &ItemsError{ID: t.ID, Action: actRetryFailed, Problem: problem, Keys: keys}
+	}
+	if f.from.Plan.Options.Preview {
+		return nil, refuse(ofPreview)
+	}
+	if f.from.Plan.Frozen.AreParts() && f.TargetsField != "" {
+		return f.failedInBuckets(ctx, selects)
+	}
+	parts, err := f.ranges(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case f.hasChildren && parts == nil:
+		return nil, refuse(ofBuckets)
+	}
+	set, spec, err := newTargetCursor(f.from.ItemReader, t, &f.from.Plan)
+	switch {
+	case err != nil:
+		return nil, tried(actRetryFailed, err)
+	case set == nil:
+		return nil, refuse(noTargets + ": submit a new task for the items that Items lists as failed")
+	}
+	rows := &rowCursor{read: f.from.ItemReader, id: t.ID, outcome: store.ItemFailed, parts: parts, selects: selects}
+	unplaced, err := recordedPositions{rows}.unplaced(ctx, shownItems)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(unplaced) > 0:
+		return nil, refuse(unplacedItems+"; submit a new task for those that Items lists as failed", unplaced...)
+	}
+	return &failedItems{spec: spec, some: len(rows.rows) > 0, sources: func(yield func(itemSource, error) bool) { yield(itemSource{set, rows}, nil) }}, nil
+}
+
+// targets returns the targets that have failed, or what they have become.
+func (f *failedItems) targets(ctx context.Context, corrected *corrections) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		for s, err := range f.sources {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for key, err := range s.targets(ctx, corrected) {
+				if !yield(key, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// targets returns the targets of the task that have failed, or what they have become.
+func (s itemSource) targets(ctx context.Context, corrected *corrections) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for last := int64(0); ; s.failed.skip() {
 			i, err := s.failed.peek(ctx)

@@ -13,12 +13,6 @@ import (
 // ofBuckets is the problem of a task whose buckets find their items themselves.
 const ofBuckets = "its items are those of its buckets or stages: submit a new task for those that Items lists as failed"
 
-// itemSource is a task that has items itself: the one that another is made from, or a bucket of it.
-type itemSource struct {
-	set    *targetCursor
-	failed *rowCursor
-}
-
 // buckets returns the buckets of the task that the new one is made from, in the order in which their items are listed.
 func (f *followUp) buckets(ctx context.Context) iter.Seq2[*store.ChildTask, error] {
 	return func(yield func(*store.ChildTask, error) bool) {
@@ -40,35 +34,32 @@ func (f *followUp) buckets(ctx context.Context) iter.Seq2[*store.ChildTask, erro
 	}
 }
 
-// source returns the items of a bucket.
-func (f *followUp) source(ctx context.Context, bucket *store.ChildTask) (itemSource, error) {
+// source returns the items of a bucket, of the failed ones those that are selected.
+func (f *followUp) source(ctx context.Context, bucket *store.ChildTask, selects func(*store.Item) bool) (itemSource, error) {
 	plan, err := f.from.ItemReader.Plan(ctx, bucket.ID)
 	if err != nil {
 		return itemSource{}, err
 	}
-	set, _, err := newTargetCursor(f.from.ItemReader, &store.Task{Submitted: store.Submitted{TargetsField: f.TargetsField}, ID: bucket.ID, Status: bucket.Status}, &plan)
+	t := &store.Task{Submitted: store.Submitted{TargetsField: f.TargetsField}, ID: bucket.ID, Status: bucket.Status}
+	set, _, err := newTargetCursor(f.from.ItemReader, t, &plan)
 	if err == nil && set == nil {
 		err = &ItemsError{ID: bucket.ID, Action: actRetryFailed, Problem: ofBuckets}
 	}
-	return itemSource{set, &rowCursor{read: f.from.ItemReader, id: bucket.ID, outcome: store.ItemFailed}}, err
+	return itemSource{set, &rowCursor{read: f.from.ItemReader, id: bucket.ID, outcome: store.ItemFailed, selects: selects}}, err
 }
 
-// retryBuckets makes the task one over the failed items of all buckets.
-func (f *followUp) retryBuckets(ctx context.Context, corrected *corrections) error {
-	t := &f.from.Task
-	has := false
+// failedInBuckets returns the failed items of all buckets.
+func (f *followUp) failedInBuckets(ctx context.Context, selects func(*store.Item) bool) (*failedItems, error) {
+	failed := &failedItems{spec: f.from.Plan.Spec, inBuckets: true}
 	for bucket, err := range f.buckets(ctx) {
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if has = bucket.Progress.Failed > 0; has {
+		if failed.some = bucket.Progress.Failed > 0; failed.some {
 			break
 		}
 	}
-	if !has {
-		return &ItemsError{ID: t.ID, Action: actRetryFailed, Problem: noneFailed}
-	}
-	f.overFailed(ctx, f.from.Plan.Spec, func(yield func(itemSource, error) bool) {
+	failed.sources = func(yield func(itemSource, error) bool) {
 		for bucket, err := range f.buckets(ctx) {
 			var s itemSource
 			switch {
@@ -76,17 +67,14 @@ func (f *followUp) retryBuckets(ctx context.Context, corrected *corrections) err
 			case bucket.Progress.Failed == 0:
 				continue
 			default:
-				s, err = f.source(ctx, bucket)
+				s, err = f.source(ctx, bucket, selects)
 			}
 			if !yield(s, err) || err != nil {
 				return
 			}
 		}
-	}, corrected)
-	if corrected != nil {
-		corrected.byTask = true
 	}
-	return nil
+	return failed, nil
 }
 
 // continueBuckets makes the task one over what the buckets of the other have not taken. It begins with the zero State, as each of them.
@@ -118,7 +106,7 @@ func (f *followUp) continueBuckets(ctx context.Context) error {
 		for bucket, err := range f.buckets(ctx) {
 			var s itemSource
 			if err == nil {
-				s, err = f.source(ctx, bucket)
+				s, err = f.source(ctx, bucket, nil)
 			}
 			if err != nil {
 				yield(nil, err)

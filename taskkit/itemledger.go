@@ -55,7 +55,7 @@ func (c *Client) ledgerItems(ctx context.Context, op store.Client, t *store.Task
 				}
 				for n := min(passed, int64(len(keys))); n < int64(len(keys)); n++ {
 					item := Item{Key: keys[n], Outcome: OutcomeSucceeded, Created: pages[i].Created}
-					if !yield(placedItem{item, itemPlace{batch: after + 1, index: n + 1}}, nil) {
+					if !yield(placedItem{Item: item, after: itemPlace{batch: after + 1, index: n + 1}}, nil) {
 						return
 					}
 				}

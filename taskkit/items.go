@@ -41,6 +41,8 @@ type Item struct {
 	Task ID `json:"task,omitzero"`
 	// Stage is the stage that has the item; "": it belongs to none. A stage of a stage is "outer/inner".
 	Stage string `json:"stage,omitempty"`
+	// Source is the task that the item is from, of a task that [Client.RetrySelected] has made.
+	Source ID `json:"source,omitzero"`
 }
 
 // Text returns the key for people: a string without its quotes, all else as JSON.
@@ -89,7 +91,11 @@ func (c *Client) placedItems(ctx context.Context, id ID, outcome Outcome, from i
 			yield(placedItem{}, err)
 			return
 		}
+		of := sources{id: id}
 		for i, err := range c.ownItems(ctx, op, id, outcome, from) {
+			if err == nil {
+				err = c.public(ctx, of.set(ctx, op, &i))
+			}
 			if err != nil {
 				_, err = c.unlessRemoved(ctx, op, id, err)
 			}
@@ -100,6 +106,9 @@ func (c *Client) placedItems(ctx context.Context, id ID, outcome Outcome, from i
 		hasChildren, err := c.unlessRemoved(ctx, op, id, nil)
 		if err == nil && hasChildren {
 			for i, err := range c.partItems(ctx, op, id, outcome, from) {
+				if err == nil {
+					err = c.public(ctx, of.set(ctx, op, &i))
+				}
 				if !yield(i, err) || err != nil {
 					return
 				}
@@ -218,7 +227,7 @@ func (c *Client) itemsInside(ctx context.Context, op store.Client, child *store.
 				if i.Task == (ID{}) {
 					i.Task = child.ID
 				}
-				if child.Range != nil && i.Position > 0 {
+				if i.ofRange = child.Range != nil; i.ofRange && i.Position > 0 {
 					i.Position += child.Range.From
 				}
 				if child.Stage != "" {
@@ -360,7 +369,7 @@ func recordedItems(ctx context.Context, rows *rowCursor) iter.Seq2[placedItem, e
 				yield(placedItem{}, err)
 				return
 			}
-			if i == nil || !yield(placedItem{itemOf(i), itemPlace{position: i.Position, row: i.ID}}, nil) {
+			if i == nil || !yield(placedItem{Item: itemOf(i), after: itemPlace{position: i.Position, row: i.ID}}, nil) {
 				return
 			}
 			rows.skip()
@@ -386,7 +395,7 @@ func (c *targetCursor) items(ctx context.Context, from, to int64, outcome Outcom
 				return
 			}
 			i := Item{Key: json.RawMessage(itemkey.OfJSON(key)), Outcome: outcome, Position: n + 1}
-			if !yield(placedItem{i, itemPlace{position: n + 1}}, nil) {
+			if !yield(placedItem{Item: i, after: itemPlace{position: n + 1}}, nil) {
 				return
 			}
 		}

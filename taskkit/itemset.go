@@ -3,6 +3,7 @@ package taskkit
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"taskkit.dev/internal/store"
 )
@@ -117,6 +118,8 @@ type rowCursor struct {
 	// present range begins.
 	parts []store.ChildTask
 	begin int64
+	// selects reports whether an item is one of these; nil: all are.
+	selects func(*store.Item) bool
 }
 
 // peek returns the next item, or nil at the end.
@@ -134,6 +137,9 @@ func (c *rowCursor) peek(ctx context.Context) (*store.Item, error) {
 			if rows[i].Position > 0 {
 				rows[i].Position += c.begin
 			}
+		}
+		if c.selects != nil {
+			c.rows = slices.DeleteFunc(rows, func(i store.Item) bool { return !c.selects(&i) })
 		}
 		if c.last && len(c.parts) > 0 {
 			c.id, c.begin, c.last, c.from = c.parts[0].ID, c.parts[0].Range.From, false, store.ItemCursor{}

@@ -25,7 +25,8 @@ type itemPlace struct {
 // placedItem is an item and where the list goes on after it.
 type placedItem struct {
 	Item
-	after itemPlace
+	after   itemPlace
+	ofRange bool // its Position belongs to the set of the whole task, though a child has the item
 }
 
 // maxItemsPage is the greatest limit of [Client.ItemsPage].

@@ -171,3 +171,47 @@ func TestItemsOfLedgerAndDeferred(t *testing.T) {
 		}
 	})
 }
+
+// Failed items of several tasks become one task, by flags.
+func TestMID45RetryFailedTogether(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		s := migrated(t, db)
+		people := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
+		var ids []string
+		for n := range 2 {
+			id, err := taskkit.Submit(t.Context(), db.DB, watchtask.Kind, watch.Spec{Action: watch.Start, Targets: targets.Targets{People: people[n:]}},
+				taskkit.OwnedBy(people[n]), taskkit.WithSchema(s.schema))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, id.String())
+		}
+		s.work(t, func(_ context.Context, b *taskkit.Batch[watchtask.Spec, watchtask.State]) (taskkit.Next, error) {
+			taken, next := taskkit.Take(b, b.Spec.Targets.People)
+			for _, p := range taken {
+				b.Fail(p, taskkit.Permanent("gone", nil))
+			}
+			return next, nil
+		})
+		for _, id := range ids {
+			expect(t, 0, "", s.args("watch", id)...)
+		}
+		expect(t, 1, "another owner (without OwnedBy)", s.args("retry-failed", "--together", ids[0], ids[1])...)
+		expect(t, 0, "retries 3 failed items", s.args("retry-failed", "--together", ids[0], ids[1], "--owner", people[0].String(), "--run-as", people[0].String())...)
+		expect(t, 0, "", s.args("watch", "@last")...)
+		_, out, _ := ran(t, s.args("items", "@last", "--failed", "-o", "csv")...)
+		for n, source := range []string{ids[1], ids[1], ids[0]} {
+			if line := strings.Split(out, "\n")[n+1]; !strings.HasSuffix(line, source+",") {
+				t.Errorf("line %d is %s, want the source %s", n+1, line, source)
+			}
+		}
+		expect(t, 0, "retries 1 failed items", s.args("retry-failed", ids[0], "--item", people[2].String(), "--code", "gone,lost")...)
+		expect(t, 1, "no failed item is selected", s.args("retry-failed", ids[0], "--code", "lost")...)
+		expect(t, 0, "retries 2 failed items", s.args("retry-failed", "--kind", "watch", "--since", "1h", "--item", people[1].String(), "--item", people[2].String(), "--owner", people[0].String(), "--run-as", people[0].String())...)
+		expect(t, 2, "--since: not given", s.args("retry-failed", "--kind", "watch")...)
+		expect(t, 2, "--kind: given together with", s.args("retry-failed", "--kind", "watch", "--since", "1h", ids[0])...)
+		expect(t, 2, "leave out the flags", s.args("retry-failed", ids[0], "--code", "gone", "--corrected", "-")...)
+		expect(t, 2, "no task given", s.args("retry-failed", "--code", "gone")...)
+	})
+}

@@ -84,6 +84,8 @@ func (TaskItem) Indexes() []ent.Index {
 		index.Fields("task_id", "item").Unique().StorageKey("taskkit_item_key"),
 		// In the order of the list or the set.
 		index.Fields("task_id", "outcome", "position", "id").StorageKey("taskkit_item_outcome"),
+		// Those of all tasks that have failed, by time.
+		index.Fields("created_date", "id").StorageKey("taskkit_item_failed").Annotations(entsql.IndexWhere("outcome = 'failed'")),
 	}
 }
 

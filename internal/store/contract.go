@@ -236,6 +236,9 @@ type Reader interface {
 	// Items lists the items of a task with an outcome by their position and then by
 	// the time of their first record, by keyset. Items of unknown position come first.
 	Items(ctx context.Context, id uuid.UUID, outcome Outcome, after ItemCursor, limit int) ([]Item, error)
+	// FailedItems lists the items of all tasks that failed at a time or later, the newest first, before one of them, at most limit.
+	// The first page is before one without an id, at the end of the time.
+	FailedItems(ctx context.Context, from time.Time, before FailedItem, limit int) ([]FailedItem, error)
 	// Recorded returns the keys that have a row with an outcome.
 	Recorded(ctx context.Context, id uuid.UUID, keys []string) ([]string, error)
 	// Ledger lists the pages of the ledger of a task, which are of batches after this
@@ -255,8 +258,8 @@ type Requests interface {
 	// It returns the task as it is afterwards. ErrNotFound, or a *StateError
 	// when the task's status does not allow it.
 	Request(ctx context.Context, id uuid.UUID, r Request) (Task, error)
-	// Derive stores the task that f returns. f reads the source task in the same transaction. Its row is locked first, so
-	// that it does not change meanwhile. An error of f is returned as it is, and nothing is stored.
+	// Derive stores the task that f returns. f reads the source task in the same transaction, and others by [Origin.Also]. Its row
+	// is locked first, so that it does not change meanwhile. An error of f is returned as it is, and nothing is stored.
 	// In a caller's transaction, an error may come after statements that only a
 	// rollback undoes. Derive returns the id of the new task.
 	Derive(ctx context.Context, from uuid.UUID, notify bool, f func(Origin) (NewTask, error)) (uuid.UUID, error)

@@ -42,6 +42,8 @@ type Origin struct {
 	Task Task
 	Plan Plan
 	ItemReader
+	// Also locks and reads another task, which the new one is made from too. It may be called until the new task is stored.
+	Also func(ctx context.Context, id uuid.UUID) (Origin, error)
 }
 
 // ItemReader reads the plan, the items, the targets and the children of a task, see [Client].

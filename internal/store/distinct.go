@@ -17,6 +17,15 @@ type distinctTargets struct {
 
 type targetHash [2]uint64
 
+// Distinct finds keys that have come before, by their hashes.
+type Distinct struct{ of *distinctTargets }
+
+// NewDistinct returns one to which no key has come.
+func NewDistinct() Distinct { return Distinct{newDistinctTargets()} }
+
+// Add reports whether the key comes for the first time.
+func (d Distinct) Add(key []byte) bool { return d.of.add(d.of.hash(key), false) }
+
 func newDistinctTargets() *distinctTargets {
 	return &distinctTargets{seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
 }

@@ -45,6 +45,13 @@ type Retried struct {
 	FailRest bool
 }
 
+// FailedItem is where and when an item failed.
+type FailedItem struct {
+	Task    uuid.UUID
+	Created time.Time
+	ID      uuid.UUID
+}
+
 // ItemCursor is where a list of items goes on. The zero value is its beginning.
 type ItemCursor struct {
 	Position int64

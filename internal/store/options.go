@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/lifecycle"
 )
 
@@ -42,6 +44,14 @@ type Options struct {
 	Stages map[string]StageOptions `json:"stages,omitempty"`
 	// Keep is how long the task is kept after its end, in a column of its row too; 0: as long as its kind. See [KeepForever].
 	Keep time.Duration `json:"keep,omitempty"`
+	// Sources are the tasks that the targets are from, in the order of their positions; none: of one task, or of none.
+	Sources []Source `json:"sources,omitempty"`
+}
+
+// Source is a task that targets of another are from.
+type Source struct {
+	Task uuid.UUID `json:"task"`
+	From int64     `json:"from"` // the position of its first target in the other, from 0
 }
 
 // TimesOfKind are the times of the tasks of a kind that are submitted without their own; 0 is none.
@@ -70,7 +80,7 @@ func (t *NewTask) SetTimes(now time.Time) {
 func (o *Options) Given() bool {
 	return o != nil && (o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
 		o.Child != nil || o.MaxParallel != 0 || o.OnFailure != "" ||
-		o.Times != (lifecycle.Times{}) || o.OfKind != (TimesOfKind{}) || o.MaxRate != 0 || len(o.Limits) > 0 || len(o.Stages) > 0 || o.Keep != 0)
+		o.Times != (lifecycle.Times{}) || o.OfKind != (TimesOfKind{}) || o.MaxRate != 0 || len(o.Limits) > 0 || len(o.Stages) > 0 || o.Keep != 0 || len(o.Sources) > 0)
 }
 
 // inherited are the options that a task gets from the one that it follows. Whoever makes

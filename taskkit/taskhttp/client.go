@@ -155,8 +155,10 @@ func (c *Client) change(ctx context.Context, id taskkit.ID, op Operation, reason
 }
 
 func (c *Client) path(id taskkit.ID, below string) string {
-	return cmp.Or(c.Prefix, "/jobs") + "/" + id.String() + below
+	return c.root() + "/" + id.String() + below
 }
+
+func (c *Client) root() string { return cmp.Or(c.Prefix, "/jobs") }
 
 func (c *Client) job(ctx context.Context, r call) (*Job, error) {
 	var j Job

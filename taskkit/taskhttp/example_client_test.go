@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"time"
 
 	"taskkit.dev/taskkit"
@@ -214,4 +215,32 @@ func ExampleBefore() {
 	// <nil>
 	// preview: false
 	// taskhttp: 429 Too many requests
+}
+
+// The items of several jobs that have failed for one reason are processed by one new job.
+func ExampleClient_RetrySelected() {
+	ctx := context.Background()
+	client, stop := greetingService(ctx, true)
+	defer stop()
+	var ids []taskkit.ID
+	for _, people := range [][]string{{"Ada", "nobody"}, {"Grace", "nobody"}} {
+		if _, err := taskhttp.Await[greeted](ctx, client, "/people/greetings", greetSpec{People: people}, func(j *taskhttp.Job) {
+			if !slices.Contains(ids, j.ID) {
+				ids = append(ids, j.ID)
+			}
+		}); err != nil {
+			panic(err)
+		}
+	}
+	j, err := client.RetrySelected(ctx, taskhttp.Failures{Jobs: ids, Codes: []string{"not_found"}, Reason: "they have come"})
+	if err != nil {
+		panic(err)
+	}
+	for j, err = range client.Watch(ctx, j.ID, 0) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println(*j.Progress.Total, "tried again")
+	// Output: 1 tried again
 }

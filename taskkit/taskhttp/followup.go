@@ -67,13 +67,18 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request, who Caller, f fo
 		return ErrDeleted.of(s.job(r.Context(), who, t, 0))
 	}
 	id, err := f.call(s.client, r.Context(), t.ID, opts...)
+	return s.followed(w, r, who, t, f.op, id, err)
+}
+
+// followed answers with the job that was made of others, of which t is one, or with the one that an earlier request has started.
+func (s *Server) followed(w http.ResponseWriter, r *http.Request, who Caller, t *taskkit.Task, op Operation, id taskkit.ID, err error) error {
 	made, isDuplicate := errors.AsType[*taskkit.DuplicateError](err)
 	replayed := isDuplicate && made.By == "idempotency key"
 	if replayed {
 		id, err = made.ID, nil
 	}
 	if err != nil {
-		return s.unchanged(r, who, t, f.op, err)
+		return s.unchanged(r, who, t, op, err)
 	}
 	found, err := s.rows(r.Context(), []taskkit.ID{id})
 	if err != nil {

@@ -27,6 +27,8 @@ type Item struct {
 	Code    string          `json:"code,omitempty"` // of an item that failed or was skipped
 	// Stage is the stage of the job that has the item; "": the job has no stages. A stage of a stage is "outer/inner".
 	Stage string `json:"stage,omitempty"`
+	// Source is the job that the item is from, of a job that was started over failed items of several.
+	Source taskkit.ID `json:"source,omitzero"`
 }
 
 // ItemsPage is a page of the items of a job.
@@ -81,7 +83,7 @@ func (s *Server) items(w http.ResponseWriter, r *http.Request, who Caller) error
 	}
 	page := ItemsPage{Items: []Item{}, Next: next}
 	for _, i := range found {
-		page.Items = append(page.Items, Item{i.Key, i.Outcome, i.Code, i.Stage})
+		page.Items = append(page.Items, Item{i.Key, i.Outcome, i.Code, i.Stage, i.Source})
 	}
 	if next != "" {
 		s.nextPage(w, r, next)

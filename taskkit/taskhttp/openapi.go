@@ -292,6 +292,11 @@ func (s *Server) jobPaths() object {
 		o["requestBody"] = reasonBody
 		paths[p+"/{id}/"+string(f.op)] = object{"parameters": []any{id}, "post": o}
 	}
+	selected := operation("retry_selected", "Start one job over failed items of several jobs that have ended. A repetition returns the same job", []any{prefer}, responses(
+		object{"202": startedResponse("The job is started."), "200": startedResponse("The job is started and done already.")},
+		ErrBadParameter, ErrNotJSON, ErrNoSuchJob, ErrNotPossible, ErrKeyTaken, ErrDeleted, ErrPrecondition, ErrBodyTooLarge, ErrMediaType, ErrShuttingDown))
+	selected["requestBody"] = object{"required": true, "content": content(mediaJSON, ref("Failures"))}
+	paths[p+"/"+string(OpRetryFailed)] = object{"post": selected}
 	for _, c := range changes {
 		o := operation(string(c.op), "Make the request: "+string(c.op), []any{ifMatch}, responses(
 			object{"202": jobResponse("It is requested."), "200": jobResponse("It has no effect.")},
@@ -376,7 +381,14 @@ func commonSchemas() object {
 			},
 		},
 		"Page": nothingElse(object{"jobs": object{"type": "array", "items": ref("Job")}, "next": idSchema}, "jobs"),
-		"Item": nothingElse(object{"item": object{}, "outcome": object{"type": "string", "enum": outcomes}, "code": textSchema, "stage": textSchema}, "item", "outcome"),
+		"Item": nothingElse(object{"item": object{}, "outcome": object{"type": "string", "enum": outcomes}, "code": textSchema, "stage": textSchema, "source": idSchema}, "item", "outcome"),
+		"Failures": nothingElse(object{
+			"jobs": object{"type": "array", "items": idSchema, "minItems": 1, "maxItems": maxFailedJobs},
+			"from": timeSchema, "to": timeSchema,
+			"codes":  object{"type": "array", "items": textSchema, "maxItems": maxFailedItems},
+			"items":  object{"type": "array", "items": object{}, "maxItems": maxFailedItems},
+			"reason": object{"type": "string", "maxLength": maxReason},
+		}, "jobs"),
 		"Preview": nothingElse(object{
 			"job": idSchema, "complete": flagSchema, "progress": ref("Progress"),
 			"changes":      object{"type": "array", "items": nothingElse(object{"verb": object{"type": "string", "enum": []string{"insert", "update", "delete", "merge"}}, "rows": countSchema}, "verb", "rows")},

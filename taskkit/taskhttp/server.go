@@ -151,6 +151,7 @@ func (s *Server) routes() {
 			return s.change(w, r, who, c)
 		})
 	}
+	s.handle("POST "+p+"/"+string(OpRetryFailed), s.retrySelected)
 	for _, f := range followUps {
 		s.handle("POST "+p+"/{id}/"+string(f.op), func(w http.ResponseWriter, r *http.Request, who Caller) error {
 			return s.follow(w, r, who, f)

@@ -447,6 +447,10 @@ func (c *calls) operator() {
 	c.record("rate", func() error { _, err := s.Rate(ctx, of); return err })
 	c.record("kind_rates", func() error { _, err := s.KindRates(ctx, "demo", 10); return err })
 	c.record("items", func() error { _, err := s.Items(ctx, of, store.ItemFailed, store.ItemCursor{}, 10); return err })
+	c.record("failed_items", func() error {
+		_, err := s.FailedItems(ctx, time.Unix(0, 0), store.FailedItem{Created: time.Unix(1<<32, 0)}, 10)
+		return err
+	})
 	c.record("recorded", func() error { _, err := s.Recorded(ctx, of, []string{"1", "2"}); return err })
 	c.record("ledger", func() error { _, err := s.Ledger(ctx, of, -1, 10); return err })
 	c.record("ledger_items", func() error { _, err := s.LedgerItems(ctx, of); return err })

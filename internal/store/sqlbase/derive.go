@@ -11,16 +11,21 @@ import (
 // Derive implements [store.Requests].
 func (b *Base) Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(store.Origin) (store.NewTask, error)) (id uuid.UUID, err error) {
 	err = b.write(ctx, func(q store.Querier) error {
-		if _, err := b.lock(ctx, q, from); err != nil {
-			return err
-		}
 		in := within(q, b.Schema(), b.Dialect())
-		o := store.Origin{ItemReader: in}
-		var err error
-		if o.Task, err = in.Task(ctx, from); err != nil {
-			return err
+		var origin func(ctx context.Context, id uuid.UUID) (store.Origin, error)
+		origin = func(ctx context.Context, id uuid.UUID) (o store.Origin, err error) {
+			o.ItemReader, o.Also = in, origin
+			if _, err = b.lock(ctx, q, id); err != nil {
+				return o, err
+			}
+			if o.Task, err = in.Task(ctx, id); err != nil {
+				return o, err
+			}
+			o.Plan, err = in.Plan(ctx, id)
+			return o, err
 		}
-		if o.Plan, err = in.Plan(ctx, from); err != nil {
+		o, err := origin(ctx, from)
+		if err != nil {
 			return err
 		}
 		made, err := makes(o)

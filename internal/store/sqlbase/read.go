@@ -128,6 +128,23 @@ func (b *Base) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, a
 	return items, nil
 }
 
+// FailedItems implements [store.Reader].
+func (b *Base) FailedItems(ctx context.Context, from time.Time, before store.FailedItem, n int) ([]store.FailedItem, error) {
+	var items []store.FailedItem
+	_, err := sqlrows.Query(ctx, b.q, b.SQL("SELECT task_id, created_date, id FROM {s}taskkit_task_item WHERE outcome = 'failed' AND created_date >= ")+b.instant("$1")+
+		" AND (created_date, id) < ("+b.instant("$2")+", "+b.id("$3")+") ORDER BY created_date DESC, id DESC LIMIT $4",
+		[]any{optionalTime(from), optionalTime(before.Created), before.ID.String(), int64(limit(n))}, func(rows *sql.Rows) error {
+			var i store.FailedItem
+			err := rows.Scan(&i.Task, sqlrows.Time(&i.Created), &i.ID)
+			items = append(items, i)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("list the items that have failed since %s: %w", from.UTC().Format(time.RFC3339), err)
+	}
+	return items, nil
+}
+
 // Attempts implements [store.Common]: the newest first.
 func (b *Base) Attempts(ctx context.Context, id uuid.UUID, n int) ([]store.Attempt, error) {
 	rows, err := b.ent.TaskAttempt.Query().Where(taskattempt.TaskID(id)).

@@ -11,16 +11,28 @@ import (
 // Derive implements [store.Requests]. What makes reads is read in several calls; the row
 // of the other task is locked meanwhile.
 func (s *Store) Derive(ctx context.Context, from uuid.UUID, notify bool, makes func(store.Origin) (store.NewTask, error)) (uuid.UUID, error) {
-	unlock, err := s.lock(ctx, from)
+	var unlocks []func()
+	defer func() {
+		for _, unlock := range unlocks {
+			unlock()
+		}
+	}()
+	var origin func(ctx context.Context, id uuid.UUID) (store.Origin, error)
+	origin = func(ctx context.Context, id uuid.UUID) (o store.Origin, err error) {
+		o.ItemReader, o.Also = s, origin
+		unlock, err := s.lock(ctx, id)
+		if err != nil {
+			return o, err
+		}
+		unlocks = append(unlocks, unlock)
+		if o.Task, err = s.Task(ctx, id); err != nil {
+			return o, err
+		}
+		o.Plan, err = s.Plan(ctx, id)
+		return o, err
+	}
+	o, err := origin(ctx, from)
 	if err != nil {
-		return uuid.Nil, err
-	}
-	defer unlock()
-	o := store.Origin{ItemReader: s}
-	if o.Task, err = s.Task(ctx, from); err != nil {
-		return uuid.Nil, err
-	}
-	if o.Plan, err = s.Plan(ctx, from); err != nil {
 		return uuid.Nil, err
 	}
 	made, err := makes(o)

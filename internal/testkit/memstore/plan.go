@@ -30,9 +30,12 @@ func newPlan(n *store.NewTask) (*plan, error) {
 	}
 	n.SetTimes(time.Now())
 	p := &plan{spec: slices.Clone(n.Spec)}
-	if n.Options != nil {
-		p.options = *n.Options
-	}
+	// Whoever makes the targets may set options meanwhile.
+	defer func() {
+		if n.Options != nil {
+			p.options = *n.Options
+		}
+	}()
 	if n.Targets == nil {
 		return p, nil
 	}

@@ -191,6 +191,26 @@ func (s *Store) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, 
 	return items[:min(len(items), limit(n))], nil
 }
 
+// FailedItems implements [store.Reader].
+func (s *Store) FailedItems(ctx context.Context, from time.Time, before store.FailedItem, n int) ([]store.FailedItem, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	newest := func(a, b store.FailedItem) int { return cmp.Or(b.Created.Compare(a.Created), compareIDs(b.ID, a.ID)) }
+	var failed []store.FailedItem
+	for id, items := range s.items {
+		for i := range items {
+			f := store.FailedItem{Task: id, Created: items[i].Created, ID: items[i].ID}
+			if items[i].Outcome == store.ItemFailed && !f.Created.Before(from) && newest(before, f) < 0 {
+				failed = append(failed, f)
+			}
+		}
+	}
+	slices.SortFunc(failed, newest)
+	return failed[:min(len(failed), limit(n))], nil
+}
+
 func compareCursors(a, b store.ItemCursor) int {
 	return cmp.Or(cmp.Compare(a.Position, b.Position), compareIDs(a.ID, b.ID))
 }

@@ -143,3 +143,30 @@ func itemsByPosition(e *env) {
 	}
 	is(e, "items", fmt.Sprint(got), "[3@0 5@2 2@10 4@20 1@30]")
 }
+
+// deriveOfSeveral: a task that is made from another reads more of them while it is stored.
+func deriveOfSeveral(e *env) {
+	from, other := e.one(frozen(3)), e.one(frozen(2))
+	id, err := e.s.Derive(e.ctx(), from, false, func(o store.Origin) (store.NewTask, error) {
+		t := o.Follow()
+		t.Targets = &store.NewTargets{Field: o.Plan.Frozen.Field, Distinct: true, Keys: func(yield func([]byte, error) bool) {
+			also, err := o.Also(e.ctx(), other)
+			if err == nil && also.Task.ID != other {
+				err = fmt.Errorf("task %s was read, want %s", also.Task.ID, other)
+			}
+			t.Options.Sources = append(t.Options.Sources, store.Source{Task: from}, store.Source{Task: other, From: also.Plan.Frozen.Total})
+			_ = yield([]byte("1"), err) && yield([]byte("2"), nil) && yield([]byte("3"), nil)
+		}}
+		return t, nil
+	})
+	e.ok(err)
+	options, err := e.s.TaskOptions(e.ctx(), id)
+	e.ok(err)
+	is(e, "sources", fmt.Sprint(options.Sources), fmt.Sprint([]store.Source{{Task: from}, {Task: other, From: 2}}))
+	if _, err := e.s.Derive(e.ctx(), from, false, func(o store.Origin) (store.NewTask, error) {
+		_, err := o.Also(e.ctx(), uuid.New())
+		return o.Follow(), err
+	}); !errors.Is(err, store.ErrNotFound) {
+		e.Fatalf("also of no task: %v", err)
+	}
+}

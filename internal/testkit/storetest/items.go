@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -137,4 +139,43 @@ func itemsPages(e *env) {
 		}
 	}
 	is(e, "items", fmt.Sprint(got), fmt.Sprint(want))
+}
+
+// failedItems: the items of all tasks that have failed are listed by time, the newest first, page by page.
+func failedItems(e *env) {
+	e.registerWorker()
+	var all []store.FailedItem
+	for range 3 {
+		c := e.claimedTask()
+		skipped := store.Item{Key: `"s"`, Outcome: store.ItemSkipped, Code: "c"}
+		is(e, "applied", e.apply(recording(c.Lease, failedItem(1), skipped, failedItem(2))).OK, true)
+		items, err := e.s.Items(e.ctx(), c.ID, store.ItemFailed, store.ItemCursor{}, 10)
+		e.ok(err)
+		for _, i := range items {
+			all = append(all, store.FailedItem{Task: c.ID, Created: i.Created, ID: i.ID})
+		}
+	}
+	slices.SortFunc(all, func(a, b store.FailedItem) int {
+		if c := b.Created.Compare(a.Created); c != 0 {
+			return c
+		}
+		return bytes.Compare(b.ID[:], a.ID[:])
+	})
+	for n, from := range []time.Time{all[5].Created, all[2].Created} {
+		var got []store.FailedItem
+		before := store.FailedItem{Created: all[0].Created.Add(time.Second)}
+		for {
+			page, err := e.s.FailedItems(e.ctx(), from, before, 2)
+			e.ok(err)
+			if got = append(got, page...); len(page) < 2 {
+				break
+			}
+			before = page[1]
+		}
+		want := slices.DeleteFunc(slices.Clone(all), func(i store.FailedItem) bool { return i.Created.Before(from) })
+		is(e, fmt.Sprint("items of query ", n), fmt.Sprint(got), fmt.Sprint(want))
+	}
+	none, err := e.s.FailedItems(e.ctx(), all[5].Created, store.FailedItem{Created: all[5].Created}, 2)
+	e.ok(err)
+	is(e, "items before the first", len(none), 0)
 }

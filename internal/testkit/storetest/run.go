@@ -62,7 +62,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"Schedules": schedules, "SchedulesDue": schedulesDue, "ScheduleFires": scheduleFires, "ScheduleFiresOnce": scheduleFiresOnce, "SchedulesFire": schedulesFire, "ScheduleOverlaps": scheduleOverlaps,
 		"Rates": rates, "KindRates": kindRates, "MeasuredOptions": measuredOptions, "LaterOptions": laterOptions,
 		"LimitsAdmit": limitsAdmit, "LimitsIdle": limitsIdle, "LimitsTogether": limitsTogether, "LimitsWake": limitsWake, "LimitsReap": limitsReap, "RateRaised": rateRaised, "LimitsPaused": limitsPaused, "WaitingOwners": waitingOwners,
-		"Derive": derive, "DeriveRefused": deriveRefused, "DeriveContinued": deriveContinued,
+		"Derive": derive, "DeriveRefused": deriveRefused, "DeriveContinued": deriveContinued, "DeriveOfSeveral": deriveOfSeveral,
 		"InsertTimes": insertTimes, "InsertRefused": insertRefused,
 
 		"Coalesce": coalesce, "CoalesceIdentity": coalesceIdentity, "CoalesceTimes": coalesceTimes, "CoalesceRetry": coalesceRetry, "CoalesceHalfDone": coalesceHalfDone,
@@ -81,7 +81,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 
 		"ApplyStart": applyStart, "ApplyGuards": applyGuards, "ApplyMixed": applyMixed, "ApplyTwiceOneTask": applyTwiceOneTask,
 		"ApplyEndWithoutStart": applyEndWithoutStart, "ApplyControl": applyControl, "ApplyLater": applyLater, "ApplyDelete": applyDelete, "ApplyTexts": applyTexts,
-		"ApplyResult": applyResult, "ApplyIllegal": applyIllegal, "ApplyNumbers": applyNumbers, "ItemsReplaced": itemsReplaced, "ItemsInBatch": itemsInBatch, "ItemsPages": itemsPages, "ItemsByPosition": itemsByPosition, "ItemsDeferred": itemsDeferred, "InsertEveryField": insertEveryField,
+		"ApplyResult": applyResult, "ApplyIllegal": applyIllegal, "ApplyNumbers": applyNumbers, "ItemsReplaced": itemsReplaced, "ItemsInBatch": itemsInBatch, "ItemsPages": itemsPages, "FailedItems": failedItems, "ItemsByPosition": itemsByPosition, "ItemsDeferred": itemsDeferred, "InsertEveryField": insertEveryField,
 		"LedgerPages": ledgerPages, "LedgerReplaces": ledgerReplaces, "LedgerGoes": ledgerGoes,
 		"ApplyEvery": applyEvery, "ApplyBegun": applyBegun,
 		"Revisions": revisions,

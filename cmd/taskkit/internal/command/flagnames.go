@@ -36,6 +36,12 @@ var flagNames = map[string]string{
 	"Filter.EndedFor":      "--older-than",
 	"Filter.Reference":     "--reference",
 	"Filter.UniqueKey":     "--unique-key",
+	"Failures.Tasks":       "TASK",
+	"Failures.Kind":        "--kind",
+	"Failures.From":        "--since",
+	"Failures.To":          "--until",
+	"Failures.Codes":       "--code",
+	"Failures.Items":       "--item",
 	"SetLimit":             "taskkit limits set",
 	"olderThan":            "--older-than",
 }
@@ -53,7 +59,7 @@ var scheduleNames = map[string]string{
 }
 
 var (
-	optionName   = regexp.MustCompile(`\b(?:(?:Settings|Filter|Client)\.)?[A-Za-z]+\b`)
+	optionName   = regexp.MustCompile(`\b(?:(?:Settings|Filter|Failures|Client)\.)?[A-Za-z]+\b`)
 	argumentName = regexp.MustCompile(`^[a-z]+: `)
 )
 

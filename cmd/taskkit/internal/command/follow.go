@@ -115,23 +115,39 @@ previewed. Read the preview first, with "taskkit show TASK".`,
 
 func (a *app) retryItemsCommand() *cobra.Command {
 	var (
-		flags submitFlags
-		file  string
+		flags  submitFlags
+		choice failureFlags
+		file   string
 	)
 	c := &cobra.Command{
-		Use:   "retry-failed TASK...",
+		Use:   "retry-failed [TASK...]",
 		Short: "Submit tasks for the failed items of others",
 		Long: `Submit a new task for each task that has ended, over its failed items.
+
+With --together, or a flag that selects items, one new task is submitted over those of all
+tasks. --kind with --since selects all tasks of a kind instead of naming them.
 
 With --corrected, what the file has in its column corrected takes the place of an item.
 Make the file with "taskkit items TASK --failed -o csv", and change nothing else in it,
 not even the order. - is the standard input.`,
 		Example: `  taskkit retry-failed @last --reason "address corrected"
   taskkit items 8057 --failed -o csv > failed.csv
-  taskkit retry-failed 8057 --corrected failed.csv`,
-		Args: taskArgs(math.MaxInt),
+  taskkit retry-failed 8057 --corrected failed.csv
+  taskkit retry-failed --kind send_mail --since 24h --code mailbox_full`,
+		Args: func(c *cobra.Command, args []string) error {
+			if choice.kind != "" && len(args) == 0 {
+				return nil
+			}
+			return taskArgs(math.MaxInt)(c, args)
+		},
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if choice.given() {
+			if file != "" {
+				return usage("--corrected takes all failed items of one task: leave out the flags that select some")
+			}
+			return a.retrySelected(c.Context(), args, &choice, flags.options())
+		}
 		do := (*taskkit.Client).RetryFailed
 		if file != "" {
 			if len(args) > 1 {
@@ -153,6 +169,7 @@ not even the order. - is the standard input.`,
 		return a.follow(c, args, "retries the failed items of", flags.options(), do)
 	}
 	flags.add(c)
+	choice.add(c)
 	c.Flags().StringVar(&file, "corrected", "", "CSV `file` of the failed items, with what they become")
 	return c
 }

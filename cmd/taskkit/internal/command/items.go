@@ -38,8 +38,9 @@ failed ones come first and the skipped ones follow. Deferred ones will be tried 
 a task whose kind names its list with targets= has unprocessed ones, and only such a task
 or one whose kind has the word ledger has succeeded ones.
 
-With -o csv, the columns are item, outcome, code, detail, position, attempt, time, stage
-and task. The last two name the stage and the child that have an item.
+With -o csv, the columns are item, outcome, code, detail, position, attempt, time, stage,
+task and source. Stage and task name the stage and the child that have an item, and source the
+task that an item of "taskkit retry-failed --together" is from.
 An item that is a string is written without quotes of its own, and any other item as JSON.
 With --failed alone there is also an empty column, corrected, to be filled for
 "taskkit retry-failed --corrected". The list may have any length: the command writes it while it reads it.`,
@@ -113,7 +114,7 @@ type itemCSV struct {
 
 func newItemCSV(out io.Writer, terminal, correctable bool) *itemCSV {
 	w := &itemCSV{csv.NewWriter(out), terminal, correctable}
-	header := []string{"item", "outcome", "code", "detail", "position", "attempt", "time", "stage", "task"}
+	header := []string{"item", "outcome", "code", "detail", "position", "attempt", "time", "stage", "task", "source"}
 	if correctable {
 		header = append(header, "corrected")
 	}
@@ -124,7 +125,7 @@ func newItemCSV(out io.Writer, terminal, correctable bool) *itemCSV {
 func (w *itemCSV) write(i *taskkit.Item) error {
 	row := []string{
 		csvcell.Write(i.Text()), string(i.Outcome), csvcell.Write(i.Code), csvcell.Write(i.Detail), position(i), attempt(i), recorded(i),
-		csvcell.Write(i.Stage), holder(i),
+		csvcell.Write(i.Stage), idOrNone(i.Task), idOrNone(i.Source),
 	}
 	if w.correctable {
 		row = append(row, "")
@@ -183,12 +184,12 @@ func (w *itemTable) end() error {
 	return nil
 }
 
-// holder is the id of the child that has an item; empty: the task itself.
-func holder(i *taskkit.Item) string {
-	if i.Task == (taskkit.ID{}) {
+// idOrNone is the id of a task; empty for none.
+func idOrNone(id taskkit.ID) string {
+	if id == (taskkit.ID{}) {
 		return ""
 	}
-	return i.Task.String()
+	return id.String()
 }
 
 // attempt, recorded and shownTime are empty if they were not stored.
