@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskkind"
@@ -94,6 +95,33 @@ func ExampleClient_RetrySelected() {
 	// 3 of task 2 <nil>
 	// 5 of task 2 <nil>
 	// 1 of task 1 <nil>
+}
+
+// What became of one student in all tasks of a kind.
+func ExampleClient_ItemHistory() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	var r taskkit.Registry
+	taskkit.Register(&r, courseKind, &enroller{strict: true})
+	for _, students := range [][]int{{1, 2}, {1, 4}} {
+		id, err := taskkit.Submit(ctx, db, courseKind, courseSpec{Program: "math", Students: students}, taskkit.System())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		runToEnd(db, &r, id, taskkit.Config{})
+	}
+	records, err := taskkit.NewClient(db).ItemHistory(ctx, courseKind.Name(), 1, taskkit.ItemBounds{Age: time.Hour})
+	for _, i := range records {
+		fmt.Println(i.Text(), i.Outcome, i.Code)
+	}
+	fmt.Println(err)
+	// Output:
+	// enrolled 2
+	// enrolled 4
+	// 1 failed odd
+	// 1 failed odd
+	// <nil>
 }
 
 // The rest of a task that was stopped.

@@ -208,6 +208,18 @@ func TestMID45RetryFailedTogether(t *testing.T) {
 		}
 		expect(t, 0, "retries 1 failed items", s.args("retry-failed", ids[0], "--item", people[2].String(), "--code", "gone,lost")...)
 		expect(t, 1, "no failed item is selected", s.args("retry-failed", ids[0], "--code", "lost")...)
+
+		// MID-44: what became of one item in all tasks.
+		status, out, errs := ran(t, s.args("items", "--item", people[2].String(), "--kind", "watch", "-o", "csv")...)
+		if lines := strings.Split(strings.TrimSpace(out), "\n"); status != 0 || len(lines) < 4 || !strings.HasPrefix(lines[len(lines)-1], people[2].String()+",failed,gone") {
+			t.Errorf("status %d: %s%s", status, out, errs)
+		}
+		expect(t, 0, "gone", s.args("items", "--item", people[2].String(), "-n", "1", "--age", "1h")...)
+		expect(t, 0, "no records", s.args("items", "--item", "7")...)
+		expect(t, 2, "-n accepts", s.args("items", "--item", "7", "-n", "0")...)
+		expect(t, 2, "-n: 1001 is not", s.args("items", "--item", "7", "-n", "1001")...)
+		expect(t, 2, "--age accepts", s.args("items", "--item", "7", "--age", "old")...)
+		expect(t, 2, "leave the task out", s.args("items", ids[0], "--item", "7")...)
 		expect(t, 0, "retries 2 failed items", s.args("retry-failed", "--kind", "watch", "--since", "1h", "--item", people[1].String(), "--item", people[2].String(), "--owner", people[0].String(), "--run-as", people[0].String())...)
 		expect(t, 2, "--since: not given", s.args("retry-failed", "--kind", "watch")...)
 		expect(t, 2, "--kind: given together with", s.args("retry-failed", "--kind", "watch", "--since", "1h", ids[0])...)

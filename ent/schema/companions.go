@@ -84,8 +84,10 @@ func (TaskItem) Indexes() []ent.Index {
 		index.Fields("task_id", "item").Unique().StorageKey("taskkit_item_key"),
 		// In the order of the list or the set.
 		index.Fields("task_id", "outcome", "position", "id").StorageKey("taskkit_item_outcome"),
-		// Those of all tasks that have failed, by time.
-		index.Fields("created_date", "id").StorageKey("taskkit_item_failed").Annotations(entsql.IndexWhere("outcome = 'failed'")),
+		// What became of one item in all tasks, by time.
+		index.Fields("item", "created_date", "id").StorageKey("taskkit_item_history"),
+		// Those of all tasks that have failed, by time. By "=" a planner would expect few, and sort all of them.
+		index.Fields("created_date", "id").StorageKey("taskkit_item_failed").Annotations(entsql.IndexWhere("outcome <> 'skipped' AND outcome <> 'deferred'")),
 	}
 }
 

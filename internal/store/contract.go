@@ -239,6 +239,9 @@ type Reader interface {
 	// FailedItems lists the items of all tasks that failed at a time or later, the newest first, before one of them, at most limit.
 	// The first page is before one without an id, at the end of the time.
 	FailedItems(ctx context.Context, from time.Time, before FailedItem, limit int) ([]FailedItem, error)
+	// ItemRecords lists what became of an item in all tasks, the newest first, before a record, at most limit: records that are at
+	// most as old as age, if that is not 0. The first page is before a record without a time.
+	ItemRecords(ctx context.Context, key string, age time.Duration, before ItemRecord, limit int) ([]ItemRecord, error)
 	// Recorded returns the keys that have a row with an outcome.
 	Recorded(ctx context.Context, id uuid.UUID, keys []string) ([]string, error)
 	// Ledger lists the pages of the ledger of a task, which are of batches after this

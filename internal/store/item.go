@@ -52,6 +52,12 @@ type FailedItem struct {
 	ID      uuid.UUID
 }
 
+// ItemRecord is what became of an item in one task.
+type ItemRecord struct {
+	Item
+	Task uuid.UUID
+}
+
 // ItemCursor is where a list of items goes on. The zero value is its beginning.
 type ItemCursor struct {
 	Position int64

@@ -236,8 +236,10 @@ CREATE TABLE `taskkit_task_item` (
 CREATE UNIQUE INDEX `taskkit_item_key` ON `taskkit_task_item` (`task_id`, `item`);
 -- Create index "taskkit_item_outcome" to table: "taskkit_task_item"
 CREATE INDEX `taskkit_item_outcome` ON `taskkit_task_item` (`task_id`, `outcome`, `position`, `id`);
+-- Create index "taskkit_item_history" to table: "taskkit_task_item"
+CREATE INDEX `taskkit_item_history` ON `taskkit_task_item` (`item`, `created_date`, `id`);
 -- Create index "taskkit_item_failed" to table: "taskkit_task_item"
-CREATE INDEX `taskkit_item_failed` ON `taskkit_task_item` (`created_date`, `id`) WHERE outcome = 'failed';
+CREATE INDEX `taskkit_item_failed` ON `taskkit_task_item` (`created_date`, `id`) WHERE outcome <> 'skipped' AND outcome <> 'deferred';
 -- Create "taskkit_task_ledger" table
 CREATE TABLE `taskkit_task_ledger` (
   `id` uuid NOT NULL,

@@ -1,9 +1,11 @@
 package taskhttp_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +57,51 @@ func TestMID45RetrySelectedJobs(t *testing.T) {
 		} {
 			if p := e.do(t, "POST", "/jobs/retry-failed", tc.body).problem(t); !errors.Is(p, tc.want) {
 				t.Errorf("%s: %v, want %v", name, p, tc.want)
+			}
+		}
+	})
+}
+
+// What became of an item is listed for who may list the items of each job.
+func TestMID44ItemHistoryOfJobs(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		e := newEnv(t, db)
+		e.runWorker(t)
+		other := e.as(uuid.New())
+		var ids []taskkit.ID
+		for n, by := range []*env{e, other, e} {
+			id := submit(t, by, piecesKind, piecesSpec{[]string{"bad", fmt.Sprint(n)}})
+			by.reach(t, id, taskhttp.Succeeded)
+			ids = append(ids, id)
+		}
+		for query, want := range map[string][]taskkit.ID{
+			"item=%22bad%22":                       {ids[2], ids[0]},
+			"item=%22bad%22&kind=pieces&limit=1":   {ids[2]},
+			"item=%22bad%22&kind=work":             nil,
+			"item=%22bad%22&age=1h&kind=pieces":    {ids[2], ids[0]},
+			"item=%22bad%22&age=1ns":               nil,
+			"item=7":                               nil,
+			"item=%22bad%22&kind=pieces&limit=100": {ids[2], ids[0]},
+		} {
+			r := e.do(t, "GET", "/jobs/items?"+query, "")
+			var h taskhttp.ItemHistory
+			if err := json.Unmarshal([]byte(r.body), &h); err != nil || r.status != http.StatusOK {
+				t.Fatalf("%s: %d %s (%v)", query, r.status, r.body, err)
+			}
+			var got []taskkit.ID
+			for _, record := range h.Records {
+				if got = append(got, record.Job); record.Code != "broken" || record.At.IsZero() || string(record.Item.Item) != `"bad"` {
+					t.Errorf("%s: %+v", query, record)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: records of %v, want %v", query, got, want)
+			}
+		}
+		for _, query := range []string{"", "item=bad", "item=1&limit=101", "item=1&age=old", "item=1&who=me"} {
+			if p := e.do(t, "GET", "/jobs/items?"+query, "").problem(t); !errors.Is(p, taskhttp.ErrBadParameter) {
+				t.Errorf("%q: %v", query, p)
 			}
 		}
 	})

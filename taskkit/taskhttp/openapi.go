@@ -269,6 +269,12 @@ func (s *Server) jobPaths() object {
 				parameter("query", "cursor", "next of the page before, which is in the header Link too", cursorSchema),
 			}, responses(object{"200": itemsResponse()}, ErrBadParameter, ErrNoSuchJob, ErrNotAcceptable, ErrNotPossible, ErrDeleted)),
 		},
+		p + "/items": object{"get": operation("item_history", "List what became of one item in jobs, newest first", []any{
+			parameter("query", "item", "the item in JSON", textSchema),
+			parameter("query", "kind", "only in jobs of this kind", kindSchema),
+			parameter("query", "limit", "the greatest number of records", object{"type": "integer", "minimum": 1, "maximum": maxRecords, "default": defaultRecords}),
+			parameter("query", "age", "only records that are at most so old", durationSchema),
+		}, responses(object{"200": object{"description": "The records.", "content": content(mediaJSON, ref("ItemHistory"))}}, ErrBadParameter))},
 		p + "/{id}/preview": object{
 			"parameters": []any{id},
 			"get": operation("preview", "Read what a preview has found", nil, responses(
@@ -382,6 +388,9 @@ func commonSchemas() object {
 		},
 		"Page": nothingElse(object{"jobs": object{"type": "array", "items": ref("Job")}, "next": idSchema}, "jobs"),
 		"Item": nothingElse(object{"item": object{}, "outcome": object{"type": "string", "enum": outcomes}, "code": textSchema, "stage": textSchema, "source": idSchema}, "item", "outcome"),
+		"ItemHistory": nothingElse(object{"records": object{"type": "array", "items": nothingElse(object{
+			"item": object{}, "outcome": object{"type": "string", "enum": outcomes}, "code": textSchema, "stage": textSchema, "source": idSchema, "job": idSchema, "at": timeSchema,
+		}, "item", "outcome", "job", "at")}}, "records"),
 		"Failures": nothingElse(object{
 			"jobs": object{"type": "array", "items": idSchema, "minItems": 1, "maxItems": maxFailedJobs},
 			"from": timeSchema, "to": timeSchema,

@@ -143,6 +143,7 @@ func (s *Server) routes() {
 	s.handle("GET "+p+"/{id}/result", s.result)
 	s.handle("GET "+p+"/kinds/{kind}/results/{id}", s.result)
 	s.handle("GET "+p+"/{id}/items", s.items)
+	s.handle("GET "+p+"/items", s.history)
 	s.handle("GET "+p+"/{id}/preview", s.preview)
 	s.handle("PATCH "+p+"/{id}", s.set)
 	s.handle("DELETE "+p+"/{id}", s.delete)

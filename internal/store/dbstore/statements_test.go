@@ -451,6 +451,10 @@ func (c *calls) operator() {
 		_, err := s.FailedItems(ctx, time.Unix(0, 0), store.FailedItem{Created: time.Unix(1<<32, 0)}, 10)
 		return err
 	})
+	c.record("item_records", func() error {
+		_, err := s.ItemRecords(ctx, "1", time.Hour, store.ItemRecord{}, 10)
+		return err
+	})
 	c.record("recorded", func() error { _, err := s.Recorded(ctx, of, []string{"1", "2"}); return err })
 	c.record("ledger", func() error { _, err := s.Ledger(ctx, of, -1, 10); return err })
 	c.record("ledger_items", func() error { _, err := s.LedgerItems(ctx, of); return err })

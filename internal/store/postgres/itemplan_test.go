@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -21,10 +22,20 @@ func TestItemsPlan(t *testing.T) {
 	t.Parallel()
 	db := testdb.Postgres(t)
 	s := planStore(t, db)
-	var r recorder
 	after := store.ItemCursor{Position: 10_000, ID: uuid.Max}
-	if _, err := sqlbase.NewClient(&r, db.Schema, dialect.Postgres).Items(t.Context(), uuid.Max, store.ItemFailed, after, 1000); !errors.Is(err, errRecorded) {
-		t.Fatal(err)
+	calls := map[string]func(c store.Client) error{
+		"taskkit_item_outcome": func(c store.Client) error {
+			_, err := c.Items(t.Context(), uuid.Max, store.ItemFailed, after, 1000)
+			return err
+		},
+		"taskkit_item_failed": func(c store.Client) error {
+			_, err := c.FailedItems(t.Context(), time.Unix(0, 0), store.FailedItem{Created: time.Unix(1<<32, 0)}, 1000)
+			return err
+		},
+		"taskkit_item_history": func(c store.Client) error {
+			_, err := c.ItemRecords(t.Context(), "7", time.Hour, store.ItemRecord{}, 100)
+			return err
+		},
 	}
 	for _, statement := range []string{
 		"ALTER TABLE taskkit_task_item SET (autovacuum_enabled = false)",
@@ -38,17 +49,23 @@ SELECT gen_random_uuid(), 'ffffffff-ffff-ffff-ffff-ffffffffffff', n::text, 'fail
 			t.Fatalf("%s: %v", statement, err)
 		}
 	}
-	var lines []string
-	if _, err := sqlrows.Query(t.Context(), s.db, "EXPLAIN "+r.query, r.args, func(rows *sql.Rows) error {
-		var line string
-		err := rows.Scan(&line)
-		lines = append(lines, line)
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	plan := strings.Join(lines, "\n")
-	if !strings.Contains(plan, "taskkit_item_outcome") || strings.Contains(plan, "Sort") || strings.Contains(plan, "Seq Scan") {
-		t.Errorf("a page of items does not come from its index:\n%s", plan)
+	for index, call := range calls {
+		var r recorder
+		if err := call(sqlbase.NewClient(&r, db.Schema, dialect.Postgres)); !errors.Is(err, errRecorded) {
+			t.Fatal(err)
+		}
+		var lines []string
+		if _, err := sqlrows.Query(t.Context(), s.db, "EXPLAIN "+r.query, r.args, func(rows *sql.Rows) error {
+			var line string
+			err := rows.Scan(&line)
+			lines = append(lines, line)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		plan := strings.Join(lines, "\n")
+		if !strings.Contains(plan, index) || strings.Contains(plan, "Sort") || strings.Contains(plan, "Seq Scan") {
+			t.Errorf("a page of items does not come from the index %s:\n%s", index, plan)
+		}
 	}
 }

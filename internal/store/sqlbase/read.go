@@ -128,21 +128,61 @@ func (b *Base) Items(ctx context.Context, id uuid.UUID, outcome store.Outcome, a
 	return items, nil
 }
 
-// FailedItems implements [store.Reader].
+// FailedItems implements [store.Reader]. A planner that compares with both times may think that few rows lie between them, and sort all of
+// these, so what is too old is left out here.
 func (b *Base) FailedItems(ctx context.Context, from time.Time, before store.FailedItem, n int) ([]store.FailedItem, error) {
 	var items []store.FailedItem
-	_, err := sqlrows.Query(ctx, b.q, b.SQL("SELECT task_id, created_date, id FROM {s}taskkit_task_item WHERE outcome = 'failed' AND created_date >= ")+b.instant("$1")+
+	_, err := sqlrows.Query(ctx, b.q, b.SQL("SELECT task_id, created_date, id, created_date >= ")+b.instant("$1")+b.SQL(" FROM {s}taskkit_task_item WHERE outcome <> 'skipped' AND outcome <> 'deferred'")+
 		" AND (created_date, id) < ("+b.instant("$2")+", "+b.id("$3")+") ORDER BY created_date DESC, id DESC LIMIT $4",
 		[]any{optionalTime(from), optionalTime(before.Created), before.ID.String(), int64(limit(n))}, func(rows *sql.Rows) error {
-			var i store.FailedItem
-			err := rows.Scan(&i.Task, sqlrows.Time(&i.Created), &i.ID)
-			items = append(items, i)
+			var (
+				i     store.FailedItem
+				young bool
+			)
+			err := rows.Scan(&i.Task, sqlrows.Time(&i.Created), &i.ID, &young)
+			if young {
+				items = append(items, i)
+			}
 			return err
 		})
 	if err != nil {
 		return nil, fmt.Errorf("list the items that have failed since %s: %w", from.UTC().Format(time.RFC3339), err)
 	}
 	return items, nil
+}
+
+// ItemRecords implements [store.Reader]. It compares as [Base.keyed] does, for the same reason, and leaves out what is too old as
+// FailedItems does.
+func (b *Base) ItemRecords(ctx context.Context, key string, age time.Duration, before store.ItemRecord, n int) ([]store.ItemRecord, error) {
+	if before.Created.IsZero() {
+		before.Created = store.Forever
+	}
+	where, order := "item = $1 AND (created_date, id) < ("+b.instant("$2")+", "+b.id("$3")+")", ""
+	if b.Dialect() == dialect.Postgres {
+		where, order = "item >= (SELECT $1::text) AND (item, created_date, id) < ((SELECT $1::text), "+b.instant("$2")+", "+b.id("$3")+")", "item DESC, "
+	}
+	milliseconds := Millis(age)
+	if age > 0 {
+		milliseconds = max(milliseconds, 1)
+	}
+	var records []store.ItemRecord
+	_, err := sqlrows.Query(ctx, b.q, b.SQL("SELECT task_id, id, created_date, item, outcome, code, detail, position, attempt, $5 <= 0 OR created_date >= ")+b.ago("$5")+
+		b.SQL(" FROM {s}taskkit_task_item WHERE ")+where+" ORDER BY "+order+"created_date DESC, id DESC LIMIT $4",
+		[]any{key, optionalTime(before.Created), before.ID.String(), int64(limit(n)), milliseconds}, func(rows *sql.Rows) error {
+			var (
+				r     store.ItemRecord
+				young bool
+			)
+			err := rows.Scan(&r.Task, &r.ID, sqlrows.Time(&r.Created), &r.Key, &r.Outcome, &r.Code, &r.Detail, &r.Position, &r.Attempt, &young)
+			if young {
+				records = append(records, r)
+			}
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("list what became of an item in all tasks: %w", err)
+	}
+	return records, nil
 }
 
 // Attempts implements [store.Common]: the newest first.

@@ -36,6 +36,14 @@ func TestSQLitePlans(t *testing.T) {
 		_, err := o.Items(t.Context(), uuid.Max, store.ItemFailed, store.ItemCursor{}, 10)
 		return err
 	})
+	failedItems := recordedQuery(t, func(o store.Client) error {
+		_, err := o.FailedItems(t.Context(), time.Unix(0, 0), store.FailedItem{Created: time.Now()}, 10)
+		return err
+	})
+	records := recordedQuery(t, func(o store.Client) error {
+		_, err := o.ItemRecords(t.Context(), "7", time.Hour, store.ItemRecord{}, 10)
+		return err
+	})
 	rates := recordedQuery(t, func(o store.Client) error {
 		_, err := o.KindRates(t.Context(), "demo", 10)
 		return err
@@ -76,6 +84,8 @@ func TestSQLitePlans(t *testing.T) {
 		return err
 	})
 	for name, c := range map[string]struct{ query, index string }{
+		"items that have failed": {failedItems, "taskkit_item_failed ("},
+		"records of an item":     {records, "taskkit_item_history (item=? AND "},
 		"unknown kinds":          {unknown, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision=? AND <expr>=?)"},
 		"kinds of ended tasks":   {kinds, "taskkit_ended (execution_component_name>?)"},
 		"ended tasks of a kind":  {ended, "taskkit_ended (execution_component_name=? AND workflow_stopped_date>? AND workflow_stopped_date<?)"},

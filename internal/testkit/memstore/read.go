@@ -211,6 +211,29 @@ func (s *Store) FailedItems(ctx context.Context, from time.Time, before store.Fa
 	return failed[:min(len(failed), limit(n))], nil
 }
 
+// ItemRecords implements [store.Reader].
+func (s *Store) ItemRecords(ctx context.Context, key string, age time.Duration, before store.ItemRecord, n int) ([]store.ItemRecord, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	if before.Created.IsZero() {
+		before.Created = store.Forever
+	}
+	newest := func(a, b store.ItemRecord) int { return cmp.Or(b.Created.Compare(a.Created), compareIDs(b.ID, a.ID)) }
+	var records []store.ItemRecord
+	for id, items := range s.items {
+		for i := range items {
+			r := store.ItemRecord{Item: items[i], Task: id}
+			if r.Key == key && newest(before, r) < 0 && (age <= 0 || !r.Created.Before(s.now().Add(-age))) {
+				records = append(records, r)
+			}
+		}
+	}
+	slices.SortFunc(records, newest)
+	return records[:min(len(records), limit(n))], nil
+}
+
 func compareCursors(a, b store.ItemCursor) int {
 	return cmp.Or(cmp.Compare(a.Position, b.Position), compareIDs(a.ID, b.ID))
 }

@@ -179,3 +179,37 @@ func failedItems(e *env) {
 	e.ok(err)
 	is(e, "items before the first", len(none), 0)
 }
+
+// itemRecords: what became of an item in all tasks is listed, the newest first, page by page and up to an age.
+func itemRecords(e *env) {
+	e.registerWorker()
+	var all []store.ItemRecord
+	for n := range 4 {
+		c := e.claimedTask()
+		one := store.Item{Key: "1", Outcome: store.ItemSkipped, Code: fmt.Sprint("c", n), Detail: "d", Position: 3, Attempt: n}
+		is(e, "applied", e.apply(recording(c.Lease, one, failedItem(2))).OK, true)
+		items, err := e.s.Items(e.ctx(), c.ID, store.ItemSkipped, store.ItemCursor{}, 10)
+		e.ok(err)
+		all = append(all, store.ItemRecord{Item: items[0], Task: c.ID})
+	}
+	slices.SortFunc(all, func(a, b store.ItemRecord) int {
+		if c := b.Created.Compare(a.Created); c != 0 {
+			return c
+		}
+		return bytes.Compare(b.ID[:], a.ID[:])
+	})
+	var got []store.ItemRecord
+	for before := (store.ItemRecord{}); ; {
+		page, err := e.s.ItemRecords(e.ctx(), "1", time.Hour, before, 3)
+		e.ok(err)
+		if got = append(got, page...); len(page) < 3 {
+			break
+		}
+		before = page[2]
+	}
+	is(e, "records", fmt.Sprint(got), fmt.Sprint(all))
+	time.Sleep(5 * time.Millisecond)
+	none, err := e.s.ItemRecords(e.ctx(), "1", time.Millisecond, store.ItemRecord{}, 3)
+	e.ok(err)
+	is(e, "records of the last millisecond", len(none), 0)
+}

@@ -81,7 +81,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 
 		"ApplyStart": applyStart, "ApplyGuards": applyGuards, "ApplyMixed": applyMixed, "ApplyTwiceOneTask": applyTwiceOneTask,
 		"ApplyEndWithoutStart": applyEndWithoutStart, "ApplyControl": applyControl, "ApplyLater": applyLater, "ApplyDelete": applyDelete, "ApplyTexts": applyTexts,
-		"ApplyResult": applyResult, "ApplyIllegal": applyIllegal, "ApplyNumbers": applyNumbers, "ItemsReplaced": itemsReplaced, "ItemsInBatch": itemsInBatch, "ItemsPages": itemsPages, "FailedItems": failedItems, "ItemsByPosition": itemsByPosition, "ItemsDeferred": itemsDeferred, "InsertEveryField": insertEveryField,
+		"ApplyResult": applyResult, "ApplyIllegal": applyIllegal, "ApplyNumbers": applyNumbers, "ItemsReplaced": itemsReplaced, "ItemsInBatch": itemsInBatch, "ItemsPages": itemsPages, "FailedItems": failedItems, "ItemRecords": itemRecords, "ItemsByPosition": itemsByPosition, "ItemsDeferred": itemsDeferred, "InsertEveryField": insertEveryField,
 		"LedgerPages": ledgerPages, "LedgerReplaces": ledgerReplaces, "LedgerGoes": ledgerGoes,
 		"ApplyEvery": applyEvery, "ApplyBegun": applyBegun,
 		"Revisions": revisions,

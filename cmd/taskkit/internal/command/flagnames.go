@@ -36,6 +36,7 @@ var flagNames = map[string]string{
 	"Filter.EndedFor":      "--older-than",
 	"Filter.Reference":     "--reference",
 	"Filter.UniqueKey":     "--unique-key",
+	"ItemBounds.Records":   "-n",
 	"Failures.Tasks":       "TASK",
 	"Failures.Kind":        "--kind",
 	"Failures.From":        "--since",
@@ -59,7 +60,7 @@ var scheduleNames = map[string]string{
 }
 
 var (
-	optionName   = regexp.MustCompile(`\b(?:(?:Settings|Filter|Failures|Client)\.)?[A-Za-z]+\b`)
+	optionName   = regexp.MustCompile(`\b(?:(?:Settings|Filter|Failures|ItemBounds|Client)\.)?[A-Za-z]+\b`)
 	argumentName = regexp.MustCompile(`^[a-z]+: `)
 )
 

@@ -29,9 +29,12 @@ func (a *app) itemsCommand() *cobra.Command {
 	all := [...]taskkit.Outcome{
 		taskkit.OutcomeFailed, taskkit.OutcomeSkipped, taskkit.OutcomeDeferred, taskkit.OutcomeSucceeded, taskkit.OutcomeUnprocessed,
 	}
-	var chosen [len(all)]bool
+	var (
+		chosen  [len(all)]bool
+		history historyFlags
+	)
 	c := &cobra.Command{
-		Use:   itemsName + " TASK",
+		Use:   itemsName + " [TASK]",
 		Short: "List the items of a task",
 		Long: `List the items of a task by their outcome, in the order of its list. Without a flag, the
 failed ones come first and the skipped ones follow. Deferred ones will be tried again. Only
@@ -43,11 +46,24 @@ task and source. Stage and task name the stage and the child that have an item, 
 task that an item of "taskkit retry-failed --together" is from.
 An item that is a string is written without quotes of its own, and any other item as JSON.
 With --failed alone there is also an empty column, corrected, to be filled for
-"taskkit retry-failed --corrected". The list may have any length: the command writes it while it reads it.`,
+"taskkit retry-failed --corrected". The list may have any length: the command writes it while it reads it.
+
+With --item, and without a task, list what became of one item in all tasks, or in those of
+--kind, the newest first: where it failed, was skipped or is deferred. There are at most 5
+records, and 3 of a task; -n and --age change that.`,
 		Example: `  taskkit items @last --failed
+  taskkit items --item 7 --kind send_mail
   taskkit items 8057 --failed -o csv > failed.csv`,
-		Args: taskArgs(1),
+		Args: func(c *cobra.Command, args []string) error {
+			if history.item != "" && len(args) == 0 {
+				return nil
+			}
+			return taskArgs(1)(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if history.item != "" {
+				return a.itemHistory(c.Context(), len(args) > 0, &history)
+			}
 			var outcomes []taskkit.Outcome
 			for i, o := range all {
 				if chosen[i] {
@@ -65,6 +81,7 @@ With --failed alone there is also an empty column, corrected, to be filled for
 	for i, o := range all {
 		c.Flags().BoolVar(&chosen[i], string(o), false, "list "+string(o)+" items")
 	}
+	history.add(c)
 	return c
 }
 
