@@ -58,11 +58,13 @@ func ExampleClient_Progress() {
 		return
 	}
 	fmt.Println(p.Remaining, "items remain, the task", p.Waiting)
+	fmt.Println(p.State()+":", p.Text())
 	if p.TimeLeft != nil {
 		fmt.Println("the rest takes", p.TimeLeft)
 	}
 	// Output:
 	// 3 items remain, the task waits for a worker
+	// queued: 0 of 3
 }
 
 // The progress of a kind's own is a method of its state.

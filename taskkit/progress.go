@@ -40,6 +40,9 @@ type TaskProgress struct {
 	// took. It is nil otherwise. Either a batch takes very long, or the worker is stuck
 	// and others cannot take the task over: see [Client.Explain].
 	Halted *time.Time `json:"halted,omitempty"`
+	// Parts are the children of the task, if it has or had some. Their rates add up to Rate, and those that run share what
+	// remains for TimeLeft. Halted is then set when all running parts are.
+	Parts *ProgressParts `json:"parts,omitempty"`
 }
 
 // TimeRange is a range of durations: it will most likely be one of these.
@@ -86,6 +89,11 @@ func (c *Client) Progress(ctx context.Context, id ID) (*TaskProgress, error) {
 		}
 	}
 	p := newTaskProgress(t, rate, earlier)
+	if t.Children != nil {
+		if err := c.addParts(ctx, op, t, p); err != nil {
+			return nil, c.public(ctx, err)
+		}
+	}
 	if p.Remaining < 0 {
 		plan, err := op.Plan(ctx, id)
 		if err != nil {

@@ -99,6 +99,9 @@ type Progress struct {
 	// is. Only an answer that did not wait has them.
 	RatePerSecond *float64    `json:"ratePerSecond,omitempty"`
 	ETASeconds    *[2]float64 `json:"etaSeconds,omitempty"`
+	// Text and State say both for people, as "2 of 3 stages, 4,100 of 10,000, about 3 min" and "running (reduced)". Only such an answer has them.
+	Text  string `json:"text,omitempty"`
+	State string `json:"state,omitempty"`
 	// Custom is what the kind itself says of its progress: the JSON of what the method Progress(taskkit.Progress) of its state
 	// returns, which may have any type. Answers to a watch and events have it, for kinds that were given to [Start]. The
 	// method is called with a state whose secrets are masked. Custom may be newer than the counts.
@@ -216,6 +219,7 @@ func progressOf(p taskkit.Progress) *Progress {
 
 // estimate adds what is measured of a task's work.
 func (p *Progress) estimate(m *taskkit.TaskProgress) {
+	p.Text, p.State = m.Text(), m.State()
 	if m.Rate > 0 {
 		p.RatePerSecond = &m.Rate
 	}

@@ -357,7 +357,8 @@ func commonSchemas() object {
 			"total": countSchema, "processed": countSchema, "succeeded": countSchema, "failed": countSchema, "skipped": countSchema, "remaining": countSchema,
 			"percent": object{"type": "number", "minimum": 0, "maximum": 100}, "ratePerSecond": numberSchema,
 			"etaSeconds": object{"type": "array", "items": numberSchema, "minItems": 2, "maxItems": 2},
-			"custom":     object{"description": "what the kind itself says of its progress, in a type of its own"},
+			"text":       textSchema, "state": textSchema,
+			"custom": object{"description": "what the kind itself says of its progress, in a type of its own"},
 		}, "processed", "succeeded", "failed", "skipped"),
 		"JobError": nothingElse(object{"code": textSchema, "title": textSchema}, "code", "title"),
 		"Job": nothingElse(object{

@@ -33,6 +33,16 @@ func speed(p *taskkit.TaskProgress) string {
 		return ""
 	}
 	var parts []string
+	if of := p.Parts; of != nil {
+		text := fmt.Sprintf("%s %s ended", screen.Count(of.Ended), of.Name)
+		if of.Total >= 0 {
+			text = fmt.Sprintf("%s of %s %s", screen.Count(of.Ended), screen.Count(of.Total), of.Name)
+		}
+		if of.Reduced > 0 && p.Halted == nil {
+			text += fmt.Sprintf(", reduced: %d of %d running ones do not work", of.Reduced, of.Running)
+		}
+		parts = append(parts, text)
+	}
 	if p.Rate > 0 {
 		parts = append(parts, fmt.Sprintf("%.3g items/s", p.Rate))
 	}
