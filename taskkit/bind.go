@@ -46,6 +46,7 @@ func bind[Spec, State, Result any](k *Kind[Spec, State, Result], x Executor[Spec
 		Ledger:      k.def.Ledger,
 		StopAfter:   k.stopAfter,
 		DeferDelays: k.def.DeferDelays,
+		Strategy:    k.def.Strategy,
 		Touches:     k.def.Touches,
 		Children:    k.def.Children,
 		Divisible:   divisible,

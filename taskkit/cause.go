@@ -43,6 +43,8 @@ func pauseCause(reason string) taskcause.Cause {
 		return taskcause.Approval
 	case strings.Contains(reason, lifecycle.ReasonStopPolicy):
 		return taskcause.StopPolicy
+	case strings.HasPrefix(reason, lifecycle.ReasonStrategy), strings.HasPrefix(reason, lifecycle.ReasonPolicy):
+		return taskcause.Rule
 	case strings.HasSuffix(reason, lifecycle.ReasonChildFailed):
 		return taskcause.ChildFailed
 	}

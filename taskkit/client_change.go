@@ -6,6 +6,7 @@ import (
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskpolicy"
 )
 
 // Settings are what [Client.Change] changes of a task. Zero fields leave what there is.
@@ -25,6 +26,9 @@ type Settings struct {
 	// MaxParallel is how many buckets of the task are open at once, see [WithMaxParallel]. More
 	// begin at once; fewer take effect as buckets end.
 	MaxParallel int
+	// Policies replace the policies of the task, see [WithPolicies]; a pointer to none removes them. None of the new ones has fired. The
+	// task must have been submitted with policies: its workers decide them from the beginning, or not at all.
+	Policies *taskpolicy.Policies
 }
 
 // Change changes settings of a task that has not ended, all of them or none. It returns an
@@ -52,8 +56,18 @@ func (c *Client) Change(ctx context.Context, id ID, s Settings, opts ...RequestO
 			return nil, &OptionError{"Settings.MaxRate", fmt.Sprintf("task %s has parts, which process its items: change how many run at once with MaxParallel", id)}
 		}
 	}
+	if s.Policies != nil {
+		rules, err := c.Rules(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if rules.Policies == nil {
+			return nil, &OptionError{"Settings.Policies", fmt.Sprintf("task %s was submitted without policies, and they are decided from the beginning: submit it with WithPolicies, or use StopAfter", id)}
+		}
+	}
 	set := requestOption(func(r *requestOptions) {
 		r.Priority, r.StopAfter, r.MaxRate, r.MaxParallel = change.Priority, change.StopAfter, change.MaxRate, change.MaxParallel
+		r.Policies = change.Policies
 	})
 	return c.request(ctx, id, lifecycle.ActChange, append([]RequestOption{set}, opts...))
 }
@@ -72,6 +86,12 @@ func (s *Settings) request() (r store.Request, err error) {
 		if r.StopAfter, err = parseStopAfter(s.StopAfter); err != nil {
 			return r, err
 		}
+	}
+	if s.Policies != nil {
+		if err := s.Policies.Check(); err != nil {
+			return r, &OptionError{"Settings.Policies", err.Error()}
+		}
+		r.Policies = s.Policies
 	}
 	if s.MaxRate != nil {
 		if r.MaxRate = *s.MaxRate; r.MaxRate == 0 {

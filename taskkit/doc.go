@@ -29,7 +29,7 @@
 //
 // Level 2 is for items that fail and tasks that end early: [Batch.Fail], [Batch.Skip] and
 // [Batch.Defer] record single items, [Each] finds the bad item of a batch, [Permanent],
-// [Transient] and [RetryAfter] classify errors, [Later] waits, [Aborter] cleans up and
+// [Transient] and [RetryAfter] classify errors, [WithStrategy] says what becomes of them, [Later] waits, [Aborter] cleans up and
 // [Reporter] makes a result. [Client.Items] and [Client.RetryFailed] follow.
 //
 // Level 3 is for large and careful actions, each independent of the others: frozen sets

@@ -84,6 +84,15 @@ func NewKind[Spec, State, Result any](d taskkind.Definition[Spec, State, Result]
 			panic(fmt.Sprintf("taskkit: kind %s: %v", d.Name, err))
 		}
 	}
+	if err := d.Policies.Check(); err != nil {
+		panic(fmt.Sprintf("taskkit: kind %s: %v", d.Name, err))
+	}
+	if d.Policies.Restarts() && (d.Children || d.Parallel > 0) {
+		panic(fmt.Sprintf("taskkit: kind %s: a policy restarts its tasks, which may have children: let it pause or notify", d.Name))
+	}
+	if err := d.Strategy.Check(); err != nil {
+		panic(fmt.Sprintf("taskkit: kind %s: %v", d.Name, err))
+	}
 	if t := d.Targets.State; t != nil && t != reflect.TypeFor[State]() {
 		panic(fmt.Sprintf("taskkit: kind %s: its targets are found with the state %v, and its state is %v", d.Name, t, reflect.TypeFor[State]()))
 	}

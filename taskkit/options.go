@@ -39,6 +39,7 @@ type submission struct {
 	owned         bool   // there was OwnedBy or System
 	over          over   // nil: there was no Over
 	sample        Sample // zero: there was no WithSample
+	policies      bool   // there was WithPolicies
 	submitted     *Task  // see WithSubmitted; or nil
 	logger        *slog.Logger
 	errs          []error

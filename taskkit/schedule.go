@@ -21,7 +21,7 @@ func (s *submission) checkSchedule() error {
 		"WithTraceparent": s.Traceparent != "", "WithTotal": s.Total >= 0, "WithTargets": s.over != nil, "WithSample": s.sampled(), "WithSubmitted": s.submitted != nil, "WithLogger": s.logger != nil,
 		"WithoutNotify": s.withoutNotify, "WithPreview": o.Preview, "WithMaxChanges": len(o.ChangeLimits) > 0, "WithMaxParallel": o.MaxParallel != 0,
 		"WithChildFailure": o.OnFailure != "", "WithStopAfter": o.StopAfter != (lifecycle.StopPolicy{}), "WithCanary": o.Canary != 0, "WithApproval": o.Approval,
-		"WithLatestStart": !o.LatestStart.IsZero(), "WithDeadline": !o.Deadline.IsZero(), "WithMaxRate": o.MaxRate != 0, "WithStage": len(o.Stages) > 0,
+		"WithLatestStart": !o.LatestStart.IsZero(), "WithDeadline": !o.Deadline.IsZero(), "WithMaxRate": o.MaxRate != 0, "WithStage": len(o.Stages) > 0, "WithStrategy": len(o.Strategy) > 0, "WithPolicies": s.policies,
 	} {
 		if given {
 			wrong = append(wrong, option)
@@ -29,7 +29,7 @@ func (s *submission) checkSchedule() error {
 	}
 	if rest, own := s.Submitted, *o; len(wrong) == 0 {
 		rest.Kind, rest.Owner, rest.RunAs, rest.Queue, rest.UniqueKey = "", uuid.Nil, uuid.Nil, "", ""
-		own.Limits, own.Window, own.TimeLimit, own.Keep, own.OfKind = nil, "", 0, 0, store.TimesOfKind{}
+		own.Limits, own.Window, own.TimeLimit, own.Keep, own.OfKind, own.Policies = nil, "", 0, 0, store.TimesOfKind{}, nil
 		if rest == (store.Submitted{}) && !own.Given() {
 			return nil
 		}

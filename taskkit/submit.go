@@ -127,6 +127,9 @@ func (k *Kind[Spec, State, Result]) options(opts []SubmitOption) *submission {
 	for _, o := range opts {
 		o.applySubmit(s)
 	}
+	if !s.policies {
+		s.Options.Policies = k.def.Policies
+	}
 	return s
 }
 
@@ -174,6 +177,9 @@ func (k *Kind[Spec, State, Result]) checkOptions(s *submission, specs []Spec) er
 		return err
 	}
 	if err := k.checkFinds(s, specs); err != nil {
+		return err
+	}
+	if err := s.checkPolicies(k.def.Children); err != nil {
 		return err
 	}
 	if err := k.checkPreview(s); err != nil {

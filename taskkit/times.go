@@ -93,16 +93,16 @@ func (s *submission) instant(option string, t time.Time) time.Time {
 	return t.UTC()
 }
 
-// timed reports whether the submission has an option of this file or a limit.
+// timed reports whether the submission has an option of this file, a limit or a strategy.
 func (s *submission) timed() bool {
-	return s.Options.Times != (lifecycle.Times{}) || s.Options.MaxRate != 0 || len(s.Options.Limits) > 0 || s.Options.Keep != 0
+	return s.Options.Times != (lifecycle.Times{}) || s.Options.MaxRate != 0 || len(s.Options.Limits) > 0 || s.Options.Keep != 0 || len(s.Options.Strategy) > 0
 }
 
 // checkTimed refuses options of this file that cannot be used together with others.
 func (k *Kind[Spec, State, Result]) checkTimed(s *submission) error {
 	switch {
 	case s.Reference != "" && s.timed():
-		return &OptionError{"WithCoalescing", "used together with a window, a deadline, a rate, a limit or a retention: a waiting task with these cannot be replaced; limits may come from a method Limits of the executor"}
+		return &OptionError{"WithCoalescing", "used together with a window, a deadline, a rate, a limit, a retention or a strategy: a waiting task with these cannot be replaced; limits may come from a method Limits of the executor"}
 	case s.Options.MaxRate != 0 && k.def.Stages:
 		return &OptionError{"WithMaxRate", fmt.Sprintf("kind %s has stages, which process the items: give the option to a stage", k.def.Name)}
 	}

@@ -26,6 +26,8 @@
 //	targets=FIELD    the list of the spec that has the items
 //	parallel=8       execute so many ranges of the items at once
 //	stopafter=5%     pause a task when so many of its items have failed
+//	strategy=Name    what becomes of errors, a taskpolicy.Strategy of the package
+//	policies=Name    what is done when counters reach marks, taskpolicy.Policies of the package
 //	lateststart=30m  fail a task that has not begun so long after its submission
 //	timelimit=2h     fail a task that has not ended so long after its first start
 //	defer=30m,6h     how long to wait before each further try of deferred items

@@ -21,6 +21,7 @@ import (
 	"taskkit.dev/taskkit/taskcause"
 	"taskkit.dev/taskkit/taskkind"
 	"taskkit.dev/taskkit/taskops"
+	"taskkit.dev/taskkit/taskpolicy"
 	"taskkit.dev/taskkit/throttle"
 )
 
@@ -276,6 +277,10 @@ var plants = map[taskcause.Cause]func(*scene) taskkit.ID{
 	},
 	taskcause.Approval:   func(s *scene) taskkit.ID { s.work(); return s.submitLetters(do, taskkit.WithCanary(2)) },
 	taskcause.StopPolicy: func(s *scene) taskkit.ID { s.work(); return s.submitLetters(failItem, taskkit.WithStopAfter("1")) },
+	taskcause.Rule: func(s *scene) taskkit.ID {
+		s.work()
+		return s.submitLetters(failItem, taskkit.WithStrategy(taskpolicy.Strategy{{Do: taskpolicy.PauseTask}}))
+	},
 	taskcause.ChildFailed: func(s *scene) taskkit.ID {
 		s.work()
 		return submitTo(s, boxesKind, letters{Do: fail}, taskkit.WithChildFailure(taskkit.PauseParent), taskkit.WithMaxParallel(1))

@@ -25,6 +25,8 @@ type Classification struct {
 	// OfItem: a value or a row was refused, so the same batch without the item that
 	// caused it may succeed. The class is permanent.
 	OfItem bool
+	// SQLState is the SQLSTATE of a database's error; "": it has none.
+	SQLState string
 	// Outage: the error may be a fault of the database as a whole. It then counts as that, whatever the class is.
 	Outage Outage
 }
@@ -36,7 +38,7 @@ type Classification struct {
 // errors, is transient: the limit on attempts bounds it.
 func Classify(ctx context.Context, err error) Classification {
 	c := classify(ctx, err)
-	c.Detail = Detail(err)
+	c.Detail, c.SQLState = Detail(err), SQLState(err)
 	if ctx.Err() == nil {
 		c.Outage = OutageOf(err)
 	}

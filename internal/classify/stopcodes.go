@@ -22,6 +22,7 @@ const (
 	CodeMisuse        = "misuse"                           // the executor did what none may, such as ending its transaction
 	CodeNoProgress    = "no_progress"                      // the executor returns More without doing anything
 	CodePanic         = "panic"                            // the executor panicked
+	CodePolicy        = "policy"                           // a policy of the task has failed it
 	CodePoison        = "poison"                           // the item killed its worker each time, and was skipped
 	CodeRevision      = "revision"                         // the kind has a new revision since the preview that the task applies
 	CodeSkipped       = "skipped"                          // an item skipped without a code of its own, or by an operator's retry

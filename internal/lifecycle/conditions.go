@@ -173,3 +173,9 @@ func (r Row) Pause(reason string) Row {
 	r.Control, r.ControlBy, r.ControlReason = Pause, uuid.Nil, reason
 	return r
 }
+
+// Stop returns the row after a stop was requested for a reason of the task's own.
+func (r Row) Stop(reason string) Row {
+	r.Control, r.ControlBy, r.ControlReason = Stop, uuid.Nil, reason
+	return r
+}

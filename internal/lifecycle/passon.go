@@ -16,6 +16,9 @@ func Passed(c Control, reason string) bool { return c == Pause && reason == Reas
 // otherwise when its parent does.
 func TakesPause(c Control, reason string) bool { return c == None || Passed(c, reason) }
 
+// TakesStop reports whether a task can be stopped for a reason of its own, given what is requested of it.
+func TakesStop(c Control) bool { return c == None || c == Pause }
+
 // PassesOn reports whether what is requested of a parent, by whom and why, is for its children
 // too. A pause because one of them has failed is not: the others go on.
 func PassesOn(c Control, by uuid.UUID, reason string) bool {

@@ -22,6 +22,8 @@ const (
 	ActApprove Action = "approve"
 	// ActChange changes settings of a task: its stop policy, priority, rate, or how many of its buckets are open.
 	ActChange Action = "change"
+	// ActNotify is recorded of a policy that has fired; nobody can request it.
+	ActNotify Action = "notify"
 )
 
 // Actions returns all actions.
@@ -147,6 +149,10 @@ const (
 	// ReasonApproval begins the reason of a pause until an approval, and ReasonStopPolicy is within the reason of one by a stop policy.
 	ReasonApproval   = "it waits for approval "
 	ReasonStopPolicy = "processed items have failed, and the limit is "
+	// ReasonStrategy begins the reason of a pause or a stop by the strategy of the task.
+	ReasonStrategy = "strategy: "
+	// ReasonPolicy begins the reason of a request by a policy of the task.
+	ReasonPolicy = "policy: "
 	// ReasonChildFailed ends the reason of a pause that a failed child has caused. It is not
 	// passed on to the other children.
 	ReasonChildFailed = "of its children have failed: retry them, and resume it"

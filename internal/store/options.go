@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/taskkit/taskpolicy"
 )
 
 // Options are what a task has been given besides its spec and its targets. They
@@ -46,6 +47,13 @@ type Options struct {
 	Keep time.Duration `json:"keep,omitempty"`
 	// Sources are the tasks that the targets are from, in the order of their positions; none: of one task, or of none.
 	Sources []Source `json:"sources,omitempty"`
+	// Strategy is what becomes of errors; nil: what the kind says.
+	Strategy taskpolicy.Strategy `json:"strategy,omitempty"`
+	// Policies are decided with the writes of the task and its children, by PolicyState.
+	Policies    taskpolicy.Policies `json:"policies,omitempty"`
+	PolicyState PolicyState         `json:"policy_state,omitzero"`
+	// Watched: a task above has policies, for which the writes of this one count.
+	Watched bool `json:"watched,omitempty"`
 }
 
 // Source is a task that targets of another are from.
@@ -80,7 +88,8 @@ func (t *NewTask) SetTimes(now time.Time) {
 func (o *Options) Given() bool {
 	return o != nil && (o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
 		o.Child != nil || o.MaxParallel != 0 || o.OnFailure != "" ||
-		o.Times != (lifecycle.Times{}) || o.OfKind != (TimesOfKind{}) || o.MaxRate != 0 || len(o.Limits) > 0 || len(o.Stages) > 0 || o.Keep != 0 || len(o.Sources) > 0)
+		o.Times != (lifecycle.Times{}) || o.OfKind != (TimesOfKind{}) || o.MaxRate != 0 || len(o.Limits) > 0 || len(o.Stages) > 0 || o.Keep != 0 || len(o.Sources) > 0 ||
+		len(o.Strategy) > 0 || len(o.Policies) > 0 || o.Watched || !reflect.ValueOf(o.PolicyState).IsZero())
 }
 
 // inherited are the options that a task gets from the one that it follows. Whoever makes
@@ -90,16 +99,21 @@ func (o *Options) inherited() *Options {
 	return &Options{
 		Conditions: lifecycle.Conditions{StopAfter: o.StopAfter, Approval: o.Approval}, MaxParallel: o.MaxParallel, OnFailure: o.OnFailure,
 		Times: lifecycle.Times{Window: o.Window}, OfKind: o.OfKind, MaxRate: o.MaxRate, Limits: o.Limits, Keep: o.Keep,
+		Strategy: o.Strategy, Policies: o.Policies,
 	}
 }
 
 // OfBucket are the options of a bucket of the task. The bucket executes when the task may.
 func (o *Options) OfBucket(c Child) *Options {
-	return &Options{Child: &c, Times: lifecycle.Times{Window: o.Window, Deadline: o.Deadline}, Limits: o.Limits, Keep: o.Keep}
+	return &Options{Child: &c, Times: lifecycle.Times{Window: o.Window, Deadline: o.Deadline}, Limits: o.Limits, Keep: o.Keep, Strategy: o.Strategy, Watched: o.Watches()}
 }
 
+// Watches reports whether policies of the task, or of one above, count the writes of its children. False for nil.
+func (o *Options) Watches() bool { return o != nil && (len(o.Policies) > 0 || o.Watched) }
+
 // OfStage are the options of a stage of the task, which it has besides its own. The stage executes when the task may: in the window
-// of the task unless it has its own, before both deadlines, and with the permits of both.
+// of the task unless it has its own, before both deadlines, and with the permits of both. Its own strategy goes before the
+// strategy of the task.
 func (o *Options) OfStage(own Options, c Child) *Options {
 	own.Child = &c
 	own.Window = cmp.Or(own.Window, o.Window)
@@ -107,6 +121,10 @@ func (o *Options) OfStage(own Options, c Child) *Options {
 		own.Deadline = o.Deadline
 	}
 	own.Limits = MergeLimits(own.Limits, o.Limits)
+	own.Watched = o.Watches()
+	if own.Strategy == nil {
+		own.Strategy = o.Strategy
+	}
 	return &own
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/taskkit/taskpolicy"
 )
 
 // An option that is given is stored, whichever it is.
@@ -15,6 +16,8 @@ func TestOptionsGiven(t *testing.T) {
 		Child: &Child{Number: 1}, MaxParallel: 2, OnFailure: FailurePauses,
 		Times: lifecycle.Times{Window: "22:00-06:00 UTC"}, MaxRate: 50, Limits: []Limit{{Key: "k", AtMost: 1}},
 		OfKind: TimesOfKind{TimeLimit: 1}, Stages: map[string]StageOptions{"bill": {Priority: 1, Options: Options{MaxRate: 5}}}, Keep: 1,
+		Strategy: taskpolicy.Strategy{{Do: taskpolicy.SkipItem}},
+		Policies: taskpolicy.Policies{{Do: taskpolicy.Stop}}, PolicyState: PolicyState{Attempts: 1}, Watched: true,
 	}
 	for i := range reflect.TypeFor[Options]().NumField() {
 		var one Options

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/taskkit/taskpolicy"
 )
 
 // Execer is a handle that can execute: all that Insert needs.
@@ -278,6 +279,8 @@ type Request struct {
 	// StopAfter is the new stop policy of the task; none leaves it as it is. It is only for
 	// requests that let the task go on, and for ActChange.
 	StopAfter lifecycle.StopPolicy
+	// Policies are the new policies of the task; nil leaves them.
+	Policies *taskpolicy.Policies
 	// MaxParallel, with ActChange, is the new bound of the open buckets of the task; 0 leaves it.
 	MaxParallel int
 	// MaxRate, with ActChange, is the new rate of the task, in items a second; negative: it has
@@ -307,6 +310,9 @@ func (r *Request) EventReason() string {
 	}
 	if r.StopAfter != (lifecycle.StopPolicy{}) {
 		changed = append(changed, "limit "+r.StopAfter.String())
+	}
+	if r.Policies != nil {
+		changed = append(changed, fmt.Sprintf("%d policies", len(*r.Policies)))
 	}
 	text := strings.Join(changed, ", ")
 	if text == "" || r.Reason == "" {

@@ -67,14 +67,16 @@ type Write struct {
 	// CheckParents: items have failed that count for the stop policies of the tasks above, which are paused with their children if
 	// one is reached. Only with Checkpoint.
 	CheckParents bool
+	// Policies: the task has policies, which are decided after the write, not with an end. Watched: a task above has some.
+	Policies, Watched bool
 
 	// Wait, To QUEUED: what the task waits for, of a kind that may have children. At is
 	// [Forever] then, and Reason is [lifecycle.ReasonChildren] or, if the task ends next,
 	// [lifecycle.ReasonEndingChildren].
 	Wait *Wait
-	// Pause, with Wait: why the task is paused by the write, unless another request stands on
-	// it; "": it is not.
-	Pause string
+	// Pause is why the task is paused by the write, unless another request stands on it; "": it is not. Stop is why it is stopped,
+	// unless a request to end it stands on it. Not with an end.
+	Pause, Stop string
 	// Memo is what the task remembers of its children, only with Checkpoint; nil leaves it.
 	Memo json.RawMessage
 	// HasChildren, with an end: the task may have children. While one of them is open the
@@ -96,6 +98,8 @@ type Applied struct {
 	Control lifecycle.Control
 	// Renewed: the commit has renewed the heartbeat, because of Write.Renew.
 	Renewed bool
+	// Decided is what policies have decided; nil: nothing.
+	Decided *Decided
 	// Open: it is not OK because children of the task are open.
 	Open bool
 	// Options are the options of the task as they are stored, after a write with Worked; else nil.

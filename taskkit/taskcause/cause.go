@@ -32,6 +32,7 @@ const (
 	Paused      Cause = "paused"       // by a person or a program
 	Approval    Cause = "approval"     // it waits for approval
 	StopPolicy  Cause = "stop_policy"  // too many of its items have failed
+	Rule        Cause = "rule"         // its strategy or a policy of it has paused it
 	ChildFailed Cause = "child_failed" // too many of its children have failed
 )
 
@@ -63,7 +64,7 @@ const (
 var all = []Cause{
 	Done, Stopped, Failed, CrashLoop, NotRun,
 	Running, Requested, TriedAgain, WorkersLost, WorkerSilent, WorkerEnded,
-	Paused, Approval, StopPolicy, ChildFailed,
+	Paused, Approval, StopPolicy, Rule, ChildFailed,
 	Start, Later, Retry, Window, Rate, Throttled, Limit, Children, QueuePaused,
 	NoWorker, Draining, SafeMode, UnknownKind, UnknownRevision, QueueNotServed, SlotsBusy, Due,
 }

@@ -58,6 +58,16 @@ type BatchShrunk struct {
 	Detail   string
 }
 
+// PolicyFired: a policy of the task, or of a task above it, has fired with a write of the task. It does not fire again before it
+// is set again.
+type PolicyFired struct {
+	TaskRef
+	Of     uuid.UUID // the task that has the policy
+	Policy string    // its name, or its number
+	Action string    // what it does, see [taskkit.dev/taskkit/taskpolicy.Action]
+	Reason string
+}
+
 // ItemSkipped: an item that seems to kill its worker is recorded as failed, and the
 // task continues after it.
 type ItemSkipped struct {
@@ -165,6 +175,7 @@ func (ClaimLost) event()         {}
 func (BatchDone) event()         {}
 func (BatchShrunk) event()       {}
 func (ItemSkipped) event()       {}
+func (PolicyFired) event()       {}
 func (CheckpointWritten) event() {}
 func (TaskRetried) event()       {}
 func (TaskReleased) event()      {}

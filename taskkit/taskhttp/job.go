@@ -113,7 +113,7 @@ const reasonWorker = "worker"
 
 // reasons are the causes of a task that its owner is told as the reason of the job.
 var reasons = []taskcause.Cause{
-	taskcause.Paused, taskcause.Approval, taskcause.StopPolicy, taskcause.ChildFailed,
+	taskcause.Paused, taskcause.Approval, taskcause.StopPolicy, taskcause.Rule, taskcause.ChildFailed,
 	taskcause.Start, taskcause.Later, taskcause.Retry, taskcause.Window, taskcause.Rate, taskcause.Throttled, taskcause.Limit, taskcause.Children,
 	taskcause.TriedAgain,
 }

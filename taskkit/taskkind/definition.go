@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"taskkit.dev/taskkit/taskjson"
+	"taskkit.dev/taskkit/taskpolicy"
 )
 
 // Definition describes a kind. taskgen writes it.
@@ -45,6 +46,11 @@ type Definition[Spec, State, Result any] struct {
 	// items again, see Batch.Defer. An item is tried once more than there are
 	// delays, then it fails. All are positive. Defaults to 30 minutes and 6 hours.
 	DeferDelays []time.Duration
+	// Strategy is what becomes of errors of tasks that are submitted without WithStrategy. Defaults to nil: permanent errors fail
+	// their item or the task, and the rest is tried again.
+	Strategy taskpolicy.Strategy
+	// Policies are the policies of tasks that are submitted without WithPolicies. Defaults to none.
+	Policies taskpolicy.Policies
 	// Touches are the tables that the batches of the kind's tasks write, by the names that the
 	// database has for them: "people", or "app.people" with a schema. Batches wait while one of
 	// them is not well, see taskkit.Config.Throttle. Defaults to none.

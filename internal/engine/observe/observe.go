@@ -229,6 +229,8 @@ func lineOfTask(e taskevent.Event) (level slog.Level, message string, args []any
 		return slog.LevelWarn, "batch too large for the database", of(e.TaskRef, "limit", e.Limit, "new_limit", e.NewLimit, "error", e.Detail)
 	case taskevent.ItemSkipped:
 		return slog.LevelWarn, "skipped a poison item", of(e.TaskRef, "item", e.Item, "position", e.Position)
+	case taskevent.PolicyFired:
+		return slog.LevelWarn, "policy fired", of(e.TaskRef, "of", e.Of, "policy", e.Policy, "action", e.Action, "reason", e.Reason)
 	case taskevent.CheckpointWritten:
 		return slog.LevelDebug, "checkpoint written", of(e.TaskRef, append([]any{"checkpoint", e.Checkpoint}, counters(e.Progress)...)...)
 	case taskevent.TaskRetried:

@@ -63,10 +63,13 @@ func (s *Session) batch() flow {
 		for _, f := range s.features {
 			f.discarded(took)
 		}
-		return s.react(ctx, err, step.Limit, started)
+		return s.react(ctx, err, step, started)
 	}
 	s.reportBatch(step, r.took, r.Progress, classify.Classification{})
 	then := s.next(r)
+	if d := step.decision(); d != nil && !r.To.Terminal() {
+		then = s.request(&r.Write, d, then)
+	}
 	s.check(&r.Write)
 	s.limit.Record(r.items, r.took)
 	return s.orFailed(s.commit(tx, &r.Write, then))

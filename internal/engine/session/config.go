@@ -24,7 +24,7 @@ type Config struct {
 
 	MaxAttempts int
 	Backoff     classify.Backoff
-	// FixedLimit: the size of batches is not adapted, neither to the time nor to
+	// FixedLimit: rounds over deferred items do not wait as a strategy says, and the size of batches is not adapted, neither to the time nor to
 	// attempts. Only package tasktest sets it, which chooses the size of each test. A
 	// poison item is then skipped only where that size is 1.
 	FixedLimit bool

@@ -121,11 +121,19 @@ func (c *current) checkpoint(state, result json.RawMessage) store.Write {
 // check makes the store check a write that may bring the task, or one above it, to a limit. An end of the task is checked for those above.
 func (c *current) check(w *store.Write) {
 	w.CheckParents = c.parent() != nil && w.Checkpoint && (w.Progress.Failed > c.progress.Failed || w.To.Terminal() && w.Progress.Failed > 0)
+	c.watch(w)
 	if c.isBucket() {
 		return // the policy of its kind is for the whole task
 	}
 	if !w.To.Terminal() && c.conditions().MustCheck(c.progress, w.Progress) {
 		w.Check, w.StopAfter = true, c.kind.StopAfter
+	}
+}
+
+// watch makes the store decide policies after a write that counts for them: those of the task, and those above.
+func (c *current) watch(w *store.Write) {
+	if o := c.options; o != nil {
+		w.Watched, w.Policies = o.Watched, len(o.Policies) > 0 && !w.To.Terminal()
 	}
 }
 
@@ -175,13 +183,14 @@ func (c *current) newTx() *LazyTx {
 		return newPreviewTx(c.Store, c.lease, c.Config.limits())
 	}
 	tx := newLazyTx(c.Store, c.lease, c.Config.limits())
+	tx.watches = c.options.Watches()
 	tx.parent, tx.people = c.hasChildren(), [2]uuid.UUID{c.task.Owner, c.task.RunAs}
 	return tx
 }
 
 // newStep returns the step of a call of the executor.
 func (c *current) newStep(tx *LazyTx) *Step {
-	return newStep(c.task, Env{Tx: tx, Limit: c.limit.size, Attempt: c.tries, Log: c.log, Preview: c.isPreview(), Options: c.options}, c.progress)
+	return newStep(c.task, Env{Tx: tx, Limit: c.limit.size, Attempt: c.tries, Log: c.log, Preview: c.isPreview(), Options: c.options, Strategy: c.strategy()}, c.progress)
 }
 
 // shrink halves the limit after a statement that was too large.

@@ -74,6 +74,8 @@ func (s *Step) part(ctx context.Context, n int, try func() (failed, broken error
 	case ctx.Err() != nil && !c.TooLarge:
 		// A marked error would end the task although only its item failed.
 		return nil, fmt.Errorf("%w; the last call returned: %v", context.Cause(ctx), failed) //nolint:errorlint // see above
+	case !c.OfItem && !c.TooLarge && s.ofItem(c):
+		return &classify.MarkedError{Class: c.Class, Code: c.Code, Err: failed}, nil
 	case !c.OfItem && !c.TooLarge, c.Outage != classify.NoOutage:
 		return nil, failed
 	}

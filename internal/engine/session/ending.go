@@ -30,16 +30,22 @@ type ending struct {
 // failed decides what an error means for the task, and records it. The session
 // continues after a write of unknown outcome that turns out to have happened.
 func (s *Session) failed(ctx context.Context, err error) flow {
-	return s.react(ctx, err, 0, time.Now())
+	return s.react(ctx, err, nil, time.Now())
 }
 
-// react is failed for the error of a batch that began at a time and could take limit items at most. If
-// a smaller batch may succeed, the session continues with one.
-func (s *Session) react(ctx context.Context, err error, limit int, began time.Time) flow {
+// react is failed for the error of a batch that began at a time; nil: the error is of no batch. If a smaller batch may succeed, the
+// session continues with one.
+func (s *Session) react(ctx context.Context, err error, step *Step, began time.Time) flow {
 	if s.outage(ctx, err, began) {
 		return s.releaseLater()
 	}
-	c := classified(ctx, err)
+	c, limit := classified(ctx, err), 0
+	if step != nil {
+		limit = step.Limit
+		if f, ok := s.reactBy(step, &c); ok {
+			return f
+		}
+	}
 	reaction, delay := lifecycle.AfterError(lifecycle.BatchError{
 		Class: c.Class, Attempt: s.tries, MaxAttempts: s.Config.MaxAttempts,
 		Backoff: s.Config.Backoff.Delay(s.tries), After: c.After, TooLarge: c.TooLarge, Limit: limit,
@@ -59,11 +65,13 @@ func (s *Session) react(ctx context.Context, err error, limit int, began time.Ti
 		return s.end(ending{status: lifecycle.Failure, how: EndFailed, class: c})
 	case lifecycle.Retry:
 	}
-	return s.write(&store.Write{
+	w := &store.Write{
 		Lease: s.lease, To: lifecycle.Queued, Attempts: s.tries, Delay: delay,
 		Reason:  classify.Clean(fmt.Sprintf(lifecycle.ReasonRetry+"failed_at=%s error=%s", time.Now().UTC().Format(time.RFC3339), c.Code)),
 		Attempt: s.attempt(c),
-	})
+	}
+	s.watch(w)
+	return s.write(w)
 }
 
 // outage reports whether a fault of the database as a whole has caused an error of what the session has done since a time.

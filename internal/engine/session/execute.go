@@ -62,12 +62,18 @@ func (x *execution) call(ctx context.Context, step *Step) (err error) {
 		err = step.misused()
 	}
 	if err == nil {
+		err = step.refused()
+	}
+	if err == nil {
 		err = checkNext(x.next, step.Tx)
 	}
 	x.another = x.next.Done && step.endsRound()
 	if err == nil && x.next.Done && !x.another && x.c.hasReport() {
 		// The state is what Execute has just returned.
 		step.Ending, step.Task.Revision = EndDone, x.c.kind.Revision
+		step.mu.Lock()
+		step.reporting = true
+		step.mu.Unlock()
 		x.report, err = x.c.call.Report(ctx, step, x.state)
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskpolicy"
 )
 
 // Kind is a registered bulk action without its types. Package taskkit makes one
@@ -32,6 +33,8 @@ type Kind struct {
 	StopAfter lifecycle.StopPolicy
 	// DeferDelays is how long a task waits before each round over its deferred items.
 	DeferDelays []time.Duration
+	// Strategy is what becomes of errors of tasks that have no strategy of their own; nil: the default.
+	Strategy taskpolicy.Strategy
 	// Touches are the tables that its batches write.
 	Touches []string
 	// FindsTargets: the executor finds the targets of tasks that are submitted without, or the segments of their buckets,
@@ -132,6 +135,8 @@ type Env struct {
 	// Deferred are the deferred items to take; nil: the task goes over its whole list.
 	Deferred  *Deferred
 	LastRound bool // no round follows: an item that is deferred fails
+	// Strategy is what becomes of errors of the task's items; nil: they fail.
+	Strategy taskpolicy.Strategy
 	// Child names the parent of the task; nil: it has none. Family are the task's own children,
 	// before this batch; nil: it can have none.
 	Child  *store.Child

@@ -27,6 +27,7 @@ type LazyTx struct {
 	lease   store.Lease
 	limits  store.TxTimeouts
 	parent  bool               // the task may have children
+	watches bool               // policies count the writes of its children
 	people  [2]uuid.UUID       // the owner of the task, and as whom it runs
 	changes *txchanges.Counter // nil unless the task is a preview
 
@@ -77,6 +78,9 @@ func (t *LazyTx) Schema() string { return t.store.Schema() }
 
 // MayHaveChildren reports whether the task may have children.
 func (t *LazyTx) MayHaveChildren() bool { return t.parent }
+
+// Watches reports whether policies of the task, or of one above, count the writes of its children.
+func (t *LazyTx) Watches() bool { return t.watches }
 
 // SubmittedChildren notes that the batch has submitted children.
 func (t *LazyTx) SubmittedChildren() { t.noteChildren(true) }

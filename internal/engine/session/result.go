@@ -120,6 +120,7 @@ func (s *Session) advance(w *store.Write, a store.Applied) {
 		s.tries, s.stored, s.unanswered = 1, 0, 0
 	}
 	s.control = a.Control
+	s.decided(w, a.Decided)
 	for _, f := range s.features {
 		f.committed(w, a)
 	}

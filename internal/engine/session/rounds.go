@@ -139,14 +139,14 @@ func (c *current) retryDeferred(w *store.Write, step *Step, done bool) {
 
 // nextRound makes the write of the last batch of a round wait for the next round.
 func (c *current) nextRound(w *store.Write) {
-	p := &w.Progress
+	p, delays := &w.Progress, c.deferDelays()
 	p.Round, p.Position, p.Deferred = p.Round+1, 0, false
-	w.To, w.Delay, w.Attempts = lifecycle.Queued, c.kind.DeferDelays[p.Round-1], 0
+	w.To, w.Delay, w.Attempts = lifecycle.Queued, delays[p.Round-1], 0
 	w.Reason = fmt.Sprintf("tries its deferred items again: try %d of %d, %v after the one before",
-		p.Round+1, len(c.kind.DeferDelays)+1, w.Delay.Round(time.Millisecond))
+		p.Round+1, len(delays)+1, w.Delay.Round(time.Millisecond))
 }
 
 // isLastRound reports whether no round follows. A preview has one round.
 func (c *current) isLastRound() bool {
-	return c.isPreview() || c.progress.Round >= len(c.kind.DeferDelays)
+	return c.isPreview() || c.progress.Round >= len(c.deferDelays())
 }

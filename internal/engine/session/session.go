@@ -107,6 +107,8 @@ type Session struct {
 	children *children // the feature of a task that may have children; else nil
 	permits  *permits  // the feature of a task that may have limits; else nil
 
+	restart int64 // the number of the restart that a policy has requested; 0: none has
+
 	unanswered int          // commits of the present batch that had no answer and have not happened
 	unknownEnd *store.Write // the last end of unknown outcome; nil: none
 
@@ -356,7 +358,11 @@ func (s *Session) loop() {
 func (s *Session) batchBoundary() (execute bool, after flow) {
 	switch s.control {
 	case lifecycle.Stop:
-		return false, s.end(ending{status: lifecycle.Completed, how: EndStop})
+		e, err := s.stopping()
+		if err != nil {
+			return false, s.endLater(classify.OfRuntime(err))
+		}
+		return false, s.end(e)
 	case lifecycle.Delete:
 		return false, s.end(ending{status: lifecycle.Completed, how: EndDelete})
 	case lifecycle.Pause:
@@ -371,6 +377,8 @@ func (s *Session) batchBoundary() (execute bool, after flow) {
 		return false, endSession
 	case s.conditions().AwaitsApproval(s.progress):
 		return false, s.release(reasonPaused) // which pauses it, unless it has been approved
+	case s.restart > 0:
+		return false, s.restartDue()
 	case s.Pool.IsDraining():
 		return false, s.release(ReasonShutdown)
 	case time.Since(s.began) > s.Config.Quantum && s.Pool.OthersWaiting(s.ctx):

@@ -23,6 +23,8 @@ type Sizer struct {
 	normal int
 	// alone is how many more items are run one at a time.
 	alone int
+	// narrowed is the size to which the size grows back, after batches that failed because of one of their items; 0: none did.
+	narrowed int
 }
 
 // Limit returns the size, at most n.
@@ -31,6 +33,10 @@ func (s *Sizer) Limit(n int) int { return min(n, s.size) }
 // Record adjusts the size after an operation of n items that took a time.
 func (s *Sizer) Record(n int, took time.Duration) {
 	switch {
+	case s.narrowed > 0:
+		if s.size = min(2*s.size, s.narrowed); s.size == s.narrowed {
+			s.narrowed = 0
+		}
 	case s.fixed:
 	case s.alone > 0:
 		s.alone = max(s.alone-max(n, 1), 0)
@@ -42,6 +48,12 @@ func (s *Sizer) Record(n int, took time.Duration) {
 	case s.size < s.normal:
 		s.size = min(s.size*2, s.normal, s.max)
 	}
+}
+
+// narrow halves the size after a batch of n items that failed because of one of them.
+func (s *Sizer) narrow(n int) {
+	s.narrowed = max(s.narrowed, s.size)
+	s.size = max(min(n, s.size)/2, 1)
 }
 
 // lowerMax sets the size to n, from where on it does not grow.

@@ -36,6 +36,7 @@ type Step struct {
 	sum       *lifecycle.Progress // see [Step.SetSum]
 	leftOut   int64               // see [Step.SkipPart]
 	savepoint int
+	reporting bool // Execute has succeeded, and Report is called
 	closed    bool
 }
 
@@ -52,6 +53,7 @@ type counts struct {
 	key       func(i int) string
 	from, to  int
 	positions map[string]int64 // of these elements, by key, from 1; made when one is asked for
+	decided   *decided         // by the strategy; nil: nothing
 }
 
 func newStep(t Task, env Env, committed lifecycle.Progress) *Step {
@@ -134,6 +136,10 @@ func (s *Step) tookAll() bool {
 // Fail records an item that will never work, by its key.
 func (s *Step) Fail(key string, err error) {
 	i := failure(key, classify.CodeItemFailed, err)
+	if len(s.Strategy) > 0 {
+		s.failed(i, err)
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.record(i)

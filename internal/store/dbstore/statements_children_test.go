@@ -10,6 +10,7 @@ import (
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskpolicy"
 )
 
 // children records what parents and their children need.
@@ -99,6 +100,31 @@ func (c *calls) children() {
 	if t, err := s.Task(ctx, above.ID); err != nil || t.Control != lifecycle.Pause {
 		c.Fatalf("the parent is not paused: %v, %v", t.Control, err)
 	}
+
+	governed := c.newParent()
+	c.ok(c.insertInto([]store.NewTask{newTask(func(t *store.NewTask) {
+		child(t)
+		t.Parent, t.Options.Child.Parent, t.Queue = governed.ID, governed.ID, "governed"
+	})}, false))
+	one := taskpolicy.Condition{Items: &taskpolicy.Items{Of: taskpolicy.Failed, AtLeast: 1}}
+	_, err = s.Request(ctx, governed.ID, store.Request{Action: lifecycle.ActChange, Policies: &taskpolicy.Policies{
+		{When: one, Do: taskpolicy.Notify}, {When: one, Do: taskpolicy.Stop},
+	}})
+	c.ok(err)
+	failed.Lease, failed.CheckParents, failed.Watched = c.claims("governed", 1)[0].Lease, false, true
+	apply("apply_policies", failed)
+	if t, err := s.Task(ctx, governed.ID); err != nil || t.Control != lifecycle.Stop {
+		c.Fatalf("the parent is not stopped: %v, %v", t.Control, err)
+	}
+
+	paused := c.newParent()
+	_, err = s.Request(ctx, paused.ID, store.Request{Action: lifecycle.ActChange, Policies: &taskpolicy.Policies{{When: one, Do: taskpolicy.Pause}}})
+	c.ok(err)
+	apply("apply_policy_pausing", store.Write{
+		Lease: paused.Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage("{}"), Policies: true, Progress: lifecycle.Progress{Total: 2, Failed: 1},
+	})
+	stopped := c.newParent()
+	apply("apply_stopping", store.Write{Lease: stopped.Lease, To: lifecycle.Executing, Checkpoint: true, Revision: 1, State: json.RawMessage("{}"), Stop: "because"})
 
 	ending := c.newParent()
 	apply("apply_end_with_children", store.Write{Lease: ending.Lease, To: lifecycle.Failure, HasChildren: true})

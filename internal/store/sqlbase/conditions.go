@@ -91,14 +91,39 @@ func (t Statements) checkConditions(ctx context.Context, q store.Querier, writes
 	return paused, nil
 }
 
+// recordRequest makes the request of a write without a Wait, and returns what is requested of the task by it.
+func (t Statements) recordRequest(ctx context.Context, q store.Querier, w *store.Write) (lifecycle.Control, error) {
+	control, reason := lifecycle.Pause, w.Pause
+	if w.Stop != "" {
+		control, reason = lifecycle.Stop, w.Stop
+	}
+	if reason == "" || w.Wait != nil {
+		return lifecycle.None, nil
+	}
+	made, err := t.request(ctx, q, w, control, reason)
+	if err != nil || !made {
+		return lifecycle.None, err
+	}
+	return control, nil
+}
+
 // pause pauses a task after a write, as [lifecycle.TakesPause] defines.
 func (t Statements) pause(ctx context.Context, q store.Querier, w *store.Write, reason string) (bool, error) {
+	return t.request(ctx, q, w, lifecycle.Pause, reason)
+}
+
+// request pauses a task after a write, as [lifecycle.TakesPause] defines, or stops it, as [lifecycle.TakesStop] does.
+func (t Statements) request(ctx context.Context, q store.Querier, w *store.Write, control lifecycle.Control, reason string) (bool, error) {
+	takes, action := "(control = '' OR "+passed("")+")", lifecycle.ActPause
+	if control == lifecycle.Stop {
+		takes, action = "control IN ('', 'PAUSE')", lifecycle.ActStop
+	}
 	seq := w.Seq
 	if w.Checkpoint {
 		seq++
 	}
-	r, err := q.ExecContext(ctx, t.SQL(`UPDATE {s}taskkit_queued_task SET control = 'PAUSE', control_by = NULL, control_reason = $5
-WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = $4 AND (control = '' OR `)+passed("")+")",
+	r, err := q.ExecContext(ctx, t.SQL(`UPDATE {s}taskkit_queued_task SET control = '`+string(control)+`', control_by = NULL, control_reason = $5
+WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = $4 AND `+takes),
 		w.ID.String(), w.Fence, seq, string(w.To), reason)
 	if err != nil {
 		return false, err
@@ -107,7 +132,7 @@ WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = $4 AN
 	if err != nil || n == 0 {
 		return false, err
 	}
-	return true, t.recordEvent(ctx, q, w.ID, store.Request{Action: lifecycle.ActPause, Reason: reason}, w.To)
+	return true, t.recordEvent(ctx, q, w.ID, store.Request{Action: action, Reason: reason}, w.To)
 }
 
 // setConditions stores the conditions of a task, and changes its encoded options. The caller

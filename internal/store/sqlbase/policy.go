@@ -17,22 +17,31 @@ import (
 // withPolicy returns a query of the ancestors of the tasks $1 that have a stop policy, in the order of their ids, with these columns and
 // this lock.
 func (t Statements) withPolicy(columns, lock string) string {
+	return t.withOptions(columns, "p.options ->> CAST('stop_after' AS text) IS NOT NULL", lock)
+}
+
+// withOptions returns a query of the ancestors of the tasks $1 whose options fulfil a condition, in the order of their ids.
+func (t Statements) withOptions(columns, condition, lock string) string {
 	return t.SQL(`WITH RECURSIVE above(id) AS (
   SELECT q.parent_id FROM {s}taskkit_queued_task q WHERE q.id ` + t.anyID("$1") + ` AND q.parent_id IS NOT NULL
   UNION SELECT q.parent_id FROM above JOIN {s}taskkit_queued_task q ON q.id = above.id WHERE q.parent_id IS NOT NULL
 )
 SELECT ` + columns + ` FROM above JOIN {s}taskkit_queued_task q ON q.id = above.id JOIN {s}taskkit_task_plan p ON p.task_id = q.id
-WHERE p.options ->> CAST('stop_after' AS text) IS NOT NULL ORDER BY q.id ` + lock)
+WHERE ` + condition + ` ORDER BY q.id ` + lock)
 }
 
 // LockPolicies locks the tasks whose stop policies the writes may reach, before the rows of the writes, as every statement locks
 // parents before children. So of two writes at once the later one sees the failed items of both.
 func (t Statements) LockPolicies(ctx context.Context, q store.Querier, writes []*store.Write) error {
-	ids := ofParents(writes)
+	ids, query := ofParents(writes), t.withPolicy("1", t.lockRow("q"))
+	if watched := ofWatched(writes); len(watched) > 0 {
+		ids = append(ids, watched...)
+		query = t.withOptions("1", "(p.options ->> CAST('stop_after' AS text) IS NOT NULL OR p.options ->> CAST('policies' AS text) IS NOT NULL)", t.lockRow("q"))
+	}
 	if len(ids) == 0 || t.dialect == dialect.SQLite { // the caller is the only writer there
 		return nil
 	}
-	if _, err := sqlrows.Count(ctx, q, t.withPolicy("1", t.lockRow("q")), t.idsArg(ids)); err != nil {
+	if _, err := sqlrows.Count(ctx, q, query, t.idsArg(ids)); err != nil {
 		return fmt.Errorf("lock the tasks above %d tasks: %w", len(ids), err)
 	}
 	return nil
@@ -49,18 +58,22 @@ func ofParents(writes []*store.Write) (ids []uuid.UUID) {
 }
 
 // checkPolicies adds up the children of each ancestor with a stop policy of tasks whose writes took effect. Where the policy is reached
-// it pauses the ancestor and its children. It reports whether it paused any.
-func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes []*store.Write) (paused bool, err error) {
+// it pauses the ancestor and its children. Where an ancestor is paused already, a child that had locked its row meanwhile is paused now,
+// with its first failed item after that. It returns the tasks of the writes that are paused by it.
+func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes []*store.Write) (paused []uuid.UUID, err error) {
 	ids := ofParents(writes)
 	if len(ids) == 0 {
-		return false, nil
+		return nil, nil
 	}
 	type task struct {
 		id     uuid.UUID
 		status lifecycle.Status
 		policy lifecycle.Conditions
 	}
-	var above []task
+	var (
+		above         []task
+		reached, late bool
+	)
 	_, err = sqlrows.Query(ctx, q, t.withPolicy("q.id, q.workflow_status, q.control, coalesce(q.control_reason, ''), p.options", ""), []any{t.idsArg(ids)}, func(rows *sql.Rows) error {
 		var (
 			found   task
@@ -72,18 +85,22 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 			return err
 		}
 		options, err := store.DecodeOptions(text)
-		if found.policy.StopAfter = options.StopAfter; found.status.Live() && lifecycle.TakesPause(control, reason) {
+		switch found.policy.StopAfter = options.StopAfter; {
+		case !found.status.Live():
+		case lifecycle.TakesPause(control, reason):
 			above = append(above, found)
+		case control == lifecycle.Pause:
+			late = true
 		}
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("read the stop policies above %d tasks: %w", len(ids), err)
+		return nil, fmt.Errorf("read the stop policies above %d tasks: %w", len(ids), err)
 	}
 	for _, of := range above {
 		counts, err := t.sumChildren(ctx, q, []uuid.UUID{of.id})
 		if err != nil {
-			return false, fmt.Errorf("count the children of task %s: %w", of.id, err)
+			return nil, fmt.Errorf("count the children of task %s: %w", of.id, err)
 		}
 		c := counts[of.id]
 		reason := of.policy.StopReason(c.Progress())
@@ -91,11 +108,23 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 			continue
 		}
 		if err := t.pauseAll(ctx, q, of.id, of.status, reason); err != nil {
-			return false, fmt.Errorf("pause task %s: %w", of.id, err)
+			return nil, fmt.Errorf("pause task %s: %w", of.id, err)
 		}
-		paused = true
+		reached = true
 	}
-	return paused, nil
+	if late {
+		parents, err := sqlrows.IDs(ctx, q, t.SQL("SELECT DISTINCT parent_id FROM {s}taskkit_queued_task WHERE id "+t.anyID("$1")), t.idsArg(ids))
+		if err == nil {
+			err = t.pauseChildren(ctx, q, parents)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("pause %d tasks with those above: %w", len(ids), err)
+		}
+	}
+	if !reached && !late {
+		return nil, nil
+	}
+	return sqlrows.IDs(ctx, q, t.SQL("SELECT id FROM {s}taskkit_queued_task WHERE id "+t.anyID("$1")+" AND control = 'PAUSE'"), t.idsArg(ids))
 }
 
 // pauseAll pauses a task whose row the caller has locked, and its children. Those whose rows are locked the workers reach later.
@@ -106,7 +135,12 @@ func (t Statements) pauseAll(ctx context.Context, q store.Querier, id uuid.UUID,
 	if err := t.recordEvent(ctx, q, id, store.Request{Action: lifecycle.ActPause, Reason: reason}, was); err != nil {
 		return err
 	}
-	for parents := []uuid.UUID{id}; len(parents) > 0; {
+	return t.pauseChildren(ctx, q, []uuid.UUID{id})
+}
+
+// pauseChildren pauses the children of paused tasks, to any depth.
+func (t Statements) pauseChildren(ctx context.Context, q store.Querier, parents []uuid.UUID) error {
+	for len(parents) > 0 {
 		changed, _, err := t.passOn(ctx, q, &requestedOf{lifecycle.Pause, uuid.Nil, parents}, passedPage)
 		if err != nil {
 			return err

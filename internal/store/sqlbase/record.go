@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -134,7 +135,7 @@ FROM unnest($1::text[], $2::text[]) AS r(task, report) WHERE p.task_id = r.task:
 
 // HasRecords reports whether [Statements.Record] does something for a write.
 func HasRecords(w *store.Write) bool {
-	return w.Wait != nil || w.HasChildren || w.Check || w.CheckParents || w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Found != nil || len(w.Ledger.Keys) > 0 || w.Secrets != "" || w.Report != nil || w.Worked != nil || w.Memo != nil || w.Retried != (store.Retried{}))
+	return w.Wait != nil || w.HasChildren || w.Check || w.CheckParents || w.Policies || w.Watched || w.Pause != "" || w.Stop != "" || w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Found != nil || len(w.Ledger.Keys) > 0 || w.Secrets != "" || w.Report != nil || w.Worked != nil || w.Memo != nil || w.Retried != (store.Retried{}))
 }
 
 // Record stores what came with writes that took effect: outcomes of items, ledgers,
@@ -221,6 +222,13 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes []*store
 		if paused {
 			applied[i].Control = lifecycle.Pause
 		}
+		requested, err := t.recordRequest(ctx, q, w)
+		if err != nil {
+			return err
+		}
+		if requested != lifecycle.None {
+			applied[i].Control = requested
+		}
 		applied[i].Options = changed[w.ID]
 	}
 	paused, err := t.checkConditions(ctx, q, checked, options)
@@ -229,11 +237,14 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes []*store
 	}
 	above, err := t.checkPolicies(ctx, q, writes)
 	for i, w := range writes {
-		if paused[w.ID] || above && w.CheckParents && !w.To.Terminal() && applied[i].Control == lifecycle.None {
+		if paused[w.ID] && applied[i].Control != lifecycle.Stop || slices.Contains(above, w.ID) && !w.To.Terminal() && applied[i].Control == lifecycle.None {
 			applied[i].Control = lifecycle.Pause
 		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return t.decidePolicies(ctx, q, writes, applied)
 }
 
 // keptMillis is a period of [store.Retention] in milliseconds: negative for ever.

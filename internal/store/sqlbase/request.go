@@ -99,6 +99,9 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 				return store.Task{}, err
 			}
 		}
+		if err := b.forgetFailing(ctx, q, id, &row.options); err != nil {
+			return store.Task{}, err
+		}
 		if err := b.markRetry(ctx, q, id); err != nil {
 			return store.Task{}, err
 		}
@@ -123,6 +126,16 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 	}
 	if r.MaxRate != 0 {
 		if err := b.setMaxRate(ctx, q, id, &row.options, r.MaxRate); err != nil {
+			return store.Task{}, err
+		}
+	}
+	if r.Policies != nil {
+		changed, err := store.WithPolicies(row.options, *r.Policies)
+		if err == nil {
+			row.options = json.RawMessage(changed)
+			err = b.setOptions(ctx, q, id, changed)
+		}
+		if err != nil {
 			return store.Task{}, err
 		}
 	}

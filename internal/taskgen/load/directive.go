@@ -30,6 +30,8 @@ type directive struct {
 	ledger      bool
 	ledgerPos   token.Pos
 	stopAfter   string
+	strategy    namedValue
+	policies    namedValue
 	latestStart time.Duration // whole seconds; 0 is not given, and so is timeLimit
 	timeLimit   time.Duration
 	queue       string
@@ -208,6 +210,16 @@ func (d *directive) parse(words []option) (problems []problem) {
 			d.stopAfter = value
 			if _, err := lifecycle.ParseStopPolicy(value); err != nil {
 				refuse(o.pos, "write stopafter= and "+lifecycle.StopPolicyRule, "stopafter=%s is not a valid limit of failed items", value)
+			}
+		case "strategy", "policies":
+			if !token.IsIdentifier(value) {
+				refuse(o.pos, "write "+key+"=Name with a variable or a function of the package of the executor", "%s=%s is not the name of a declaration", key, value)
+				value = ""
+			}
+			if key == "strategy" {
+				d.strategy = namedValue{o.pos, value}
+			} else {
+				d.policies = namedValue{o.pos, value}
 			}
 		case "lateststart":
 			d.latestStart = duration(o, key, value, "write how long after its submission a task may begin at the latest, as in lateststart=30m")

@@ -153,6 +153,8 @@ func (r *resolver) executor(c candidate) *model.Executor {
 	for _, a := range c.directive.allowed {
 		x.Allowed = append(x.Allowed, model.Allowed{Path: a.path, Rule: a.rule, From: a.from, Reason: a.reason, Pos: r.position(a.pos)})
 	}
+	x.Strategy = r.declared(c.pkg.Types, c.directive.strategy, "strategy", "Strategy")
+	x.Policies = r.declared(c.pkg.Types, c.directive.policies, "policies", "Policies")
 	x.Spec = r.root(batch.At(0), pos, "Spec")
 	x.State = r.root(batch.At(1), pos, "State")
 	r.validate(batch.At(0), pos)

@@ -21,6 +21,8 @@ type Executor struct {
 	Ledger     bool            // tasks store which items have succeeded
 	Children   bool            // the directive has the word
 	StopAfter  string          // "" is no stop policy
+	Strategy   string          // a value, as Go source with marks; "" is the default of taskkit
+	Policies   string          // the same
 	Parallel   int             // ranges of targets at once; 0 is none
 	Defer      []time.Duration // nil is the default of taskkit
 	// LatestStart and TimeLimit are whole seconds; 0 is none.

@@ -83,9 +83,7 @@ func (s *Store) after(r *row, write *store.Write) (*Task, error) {
 		return nil, nil //nolint:nilnil // no row is an answer
 	}
 	t.Modified, t.ModifiedBy = now, t.RunAs
-	if pauses(write, &t) {
-		t.Row = t.Pause(write.Pause)
-	}
+	requests(write, &t)
 	s.checkConditions(&t, write)
 	return &t, checkChange(&r.Task, &t)
 }
@@ -103,19 +101,20 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 	// A batch has prepared the row, and no request has come since: its row was locked.
 	before := *t
 	before.Row.Control, before.Row.ControlReason = r.Control, r.ControlReason
-	waitPauses := pauses(w, &before)
-	if waitPauses {
-		before.Row = before.Pause(w.Pause)
-	}
+	requested := requests(w, &before)
 	conditions, reached, paused := s.checkConditions(&before, w)
 	s.install(commit, by, r, t)
 	change, now := len(s.log)-1, s.now()
 	if reached {
 		s.setConditions(w.ID, conditions)
 	}
-	if paused || waitPauses {
+	if paused || requested {
+		action := lifecycle.ActPause
+		if t.Control == lifecycle.Stop {
+			action = lifecycle.ActStop
+		}
 		s.events = append(s.events, event{task: w.ID, Event: store.Event{
-			Created: now, Action: string(lifecycle.ActPause), Reason: t.ControlReason, FromStatus: w.To,
+			Created: now, Action: string(action), Reason: t.ControlReason, FromStatus: w.To,
 		}})
 	}
 	if w.Checkpoint {
@@ -146,6 +145,9 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 	a := store.Applied{OK: true, Control: t.Control}
 	if w.CheckParents && s.checkPolicies(commit, r, change) {
 		a.Control = lifecycle.Pause
+	}
+	if a.Decided = s.decidePolicies(commit, r, change, w); a.Decided != nil {
+		a.Control = r.Control
 	}
 	if w.Checkpoint && w.Worked != nil {
 		o := s.options(w.ID)

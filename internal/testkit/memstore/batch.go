@@ -28,6 +28,7 @@ type Tx struct {
 	saved   []savepoint
 	write   *store.Write // prepared
 	after   *Task
+	made    store.Applied // by Finish
 }
 
 type savepoint struct {
@@ -265,10 +266,10 @@ func (t *Tx) Commit(ctx context.Context, w store.Write) (store.Applied, error) {
 	if err := t.Finish(); err != nil {
 		return store.Applied{}, &store.UnknownError{Err: err}
 	}
-	if w.CheckParents && !w.To.Terminal() {
+	if a.Decided = t.made.Decided; (w.CheckParents || w.Policies || w.Watched) && !w.To.Terminal() {
 		t.store.mu.Lock()
 		defer t.store.mu.Unlock()
-		a.Control = t.row.Control // the stop policy of a task above may have paused it
+		a.Control = t.row.Control // a policy, or the stop policy of a task above, may have changed it
 	}
 	return a, nil
 }
@@ -349,7 +350,7 @@ func (t *Tx) Finish() error {
 			panic("memstore: insert in a batch: " + err.Error())
 		}
 	}
-	t.store.make(commit, "Commit", t.row, t.after, t.write)
+	t.made = t.store.make(commit, "Commit", t.row, t.after, t.write)
 	t.end()
 	if len(t.inserts) > 0 {
 		t.store.wake()

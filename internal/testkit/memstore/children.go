@@ -69,9 +69,17 @@ func (s *Store) keepsOpen(w *store.Write) bool {
 	return w.HasChildren && w.To.Terminal() && s.hasOpenChildren(w.ID)
 }
 
-// pauses reports whether a write with a wait pauses the task, whose row before it is given.
-func pauses(w *store.Write, before *Task) bool {
-	return w.Wait != nil && w.Pause != "" && lifecycle.TakesPause(before.Control, before.ControlReason)
+// requests makes the request of a write itself, if the task can take it, on the row before it. It reports whether it did.
+func requests(w *store.Write, t *Task) bool {
+	switch {
+	case w.Stop != "" && lifecycle.TakesStop(t.Control):
+		t.Row = t.Stop(w.Stop)
+	case w.Stop == "" && w.Pause != "" && lifecycle.TakesPause(t.Control, t.ControlReason):
+		t.Row = t.Pause(w.Pause)
+	default:
+		return false
+	}
+	return true
 }
 
 // recordParent stores the Wait, Memo and HasChildren of a write.

@@ -17,8 +17,13 @@ func (s *Store) checkPolicies(commit int64, r *row, change int) bool {
 		defer func() { r.writer = nil }()
 	}
 	for p := s.tasks[r.Parent]; p != nil; p = s.tasks[p.Parent] {
+		policy := lifecycle.Conditions{StopAfter: s.options(p.ID).StopAfter}
+		if policy.StopAfter != (lifecycle.StopPolicy{}) && p.Status.Live() && p.Control == lifecycle.Pause && !lifecycle.TakesPause(p.Control, p.ControlReason) {
+			paused = true // it was, when a batch had prepared the row of this one
+			continue
+		}
 		sums := s.sumOfChildren(p.ID)
-		reason := lifecycle.Conditions{StopAfter: s.options(p.ID).StopAfter}.StopReason(sums.Progress())
+		reason := policy.StopReason(sums.Progress())
 		if reason == "" || written(p) || !p.Status.Live() || !lifecycle.TakesPause(p.Control, p.ControlReason) {
 			continue
 		}

@@ -136,6 +136,12 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 	s.events = append(s.events, event{task: t.ID, Event: store.Event{
 		Created: s.now(), Action: string(q.Action), Actor: q.Actor, Reason: classify.Clean(q.EventReason()), FromStatus: t.Status,
 	}})
+	if change.Effect == lifecycle.Requeued && s.options(t.ID).PolicyState.Failing != "" {
+		s.changeOptions(t.ID, func(o *store.Options) { o.PolicyState.Failing = "" })
+	}
+	if q.Policies != nil {
+		s.changeOptions(t.ID, func(o *store.Options) { o.Policies, o.PolicyState.Fired = *q.Policies, nil })
+	}
 	if q.MaxParallel > 0 {
 		s.setMaxParallel(t.ID, q.MaxParallel)
 	}

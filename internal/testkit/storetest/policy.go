@@ -105,3 +105,43 @@ func sumsForgotten(e *env) {
 	ends(children[2], lifecycle.Completed, 2)
 	is(e, "all", counts(), "map[COMPLETED:3] 13")
 }
+
+// requestsOfWrites: a write can pause or stop its task, with or without a checkpoint, unless another request stands on it.
+func requestsOfWrites(e *env) {
+	e.registerWorker()
+	for _, c := range []struct {
+		name        string
+		asked       lifecycle.Action
+		pause, stop string
+		want        lifecycle.Control
+		control     string
+		events      string
+	}{
+		{"paused", "", "because", "", lifecycle.Pause, "PAUSE because", "pause: because"},
+		{"stopped", "", "", "because", lifecycle.Stop, "STOP because", "stop: because"},
+		{"paused before", lifecycle.ActPause, "because", "", lifecycle.Pause, "PAUSE", "pause: "},
+		{"paused before, stopped", lifecycle.ActPause, "", "because", lifecycle.Stop, "STOP because", "stop: because, pause: "},
+		{"stopped before", lifecycle.ActStop, "because", "", lifecycle.Stop, "STOP", "stop: "},
+	} {
+		for way, write := range map[string]func(store.Write) store.Applied{
+			"alone": e.apply,
+			"with a batch": func(w store.Write) store.Applied {
+				a, err := e.begin(w.Lease).Commit(e.ctx(), w)
+				e.ok(err)
+				return a
+			},
+		} {
+			task := e.executes(e.claimedTask(func(*store.NewTask) {}))
+			if c.asked != "" {
+				_, err := e.s.Request(e.ctx(), task.ID, store.Request{Action: c.asked})
+				e.ok(err)
+			}
+			w := checkpoint(task.Lease)
+			w.Pause, w.Stop = c.pause, c.stop
+			is(e, c.name+" "+way, write(w), store.Applied{OK: true, Control: c.want})
+			is(e, c.name+" "+way, e.control(task.ID), c.control)
+			is(e, c.name+" "+way, e.events(task.ID), c.events)
+			e.removeTasks()
+		}
+	}
+}

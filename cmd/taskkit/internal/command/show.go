@@ -15,6 +15,7 @@ import (
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskcause"
+	"taskkit.dev/taskkit/taskpolicy"
 )
 
 // How many rows of a task's history are shown.
@@ -33,10 +34,12 @@ type shown struct {
 	Progress *taskkit.TaskProgress `json:"progress"`
 	Result   json.RawMessage       `json:"result,omitempty"`
 	// Preview is the report of a preview.
-	Preview  *taskkit.PreviewReport `json:"preview,omitempty"`
-	Failed   []taskkit.Item         `json:"failed"`
-	Attempts []taskkit.Attempt      `json:"attempts"`
-	Events   []taskkit.Event        `json:"events"`
+	Preview *taskkit.PreviewReport `json:"preview,omitempty"`
+	// Rules are what the task was given about errors.
+	Rules    taskpolicy.Rules  `json:"rules,omitzero"`
+	Failed   []taskkit.Item    `json:"failed"`
+	Attempts []taskkit.Attempt `json:"attempts"`
+	Events   []taskkit.Event   `json:"events"`
 	// Children are the first children, and MoreChildren is how many there are besides them.
 	Children     []childNode `json:"children,omitempty"`
 	MoreChildren int64       `json:"more_children,omitempty"`
@@ -102,6 +105,9 @@ func (c *connection) read(cmd *cobra.Command, t *taskkit.Task) (s shown, err err
 			return s, err
 		}
 	}
+	if s.Rules, err = c.Rules(ctx, t.ID); err != nil {
+		return s, err
+	}
 	for item, err := range c.Items(ctx, t.ID, taskkit.OutcomeFailed) {
 		if err != nil {
 			return s, err
@@ -147,6 +153,9 @@ func (a *app) show(s shown) {
 		{"unique key", t.UniqueKey},
 		{"reference", reference(t)},
 		{"reason", t.Reason},
+		{"strategy", inOrder(s.Rules.Strategy)},
+		{"policies", inOrder(s.Rules.Policies)},
+		{"fired", strings.Join(s.Rules.Fired, ", ")},
 		{"parent", nonzero(t.Parent)},
 		{"follows", nonzero(t.Follows)},
 		{"spec", compact(t.SpecJSON)},
@@ -189,6 +198,15 @@ func (a *app) section(title string, n, most int) {
 		title += fmt.Sprintf(" (%d shown)", n)
 	}
 	fmt.Fprintf(a.out, "\n%s\n", a.out.Bold(title))
+}
+
+// inOrder returns the entries of a list in their order.
+func inOrder[T fmt.Stringer](list []T) string {
+	words := make([]string, len(list))
+	for i, e := range list {
+		words[i] = e.String()
+	}
+	return strings.Join(words, "; ")
 }
 
 func itemsLine(t *taskkit.Task) string {

@@ -1,0 +1,46 @@
+package session
+
+import (
+	"fmt"
+
+	"taskkit.dev/internal/classify"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskevent"
+)
+
+// decided takes over what policies have decided after a write: the restart is left to the session of the task. It is not lost with the
+// worker: another one that takes over the task restarts it too.
+func (s *Session) decided(w *store.Write, d *store.Decided) {
+	if d == nil {
+		return
+	}
+	for _, f := range d.Fired {
+		s.Events.Report(taskevent.PolicyFired{TaskRef: s.ref(), Of: f.Task, Policy: f.Policy, Action: string(f.Do), Reason: f.Reason})
+	}
+	if w.To == lifecycle.Executing {
+		s.restart = d.Restart
+	}
+}
+
+// restartDue gives the task back for a restart that a policy has requested.
+func (s *Session) restartDue() flow {
+	n := s.restart
+	s.restart = 0
+	return s.write(s.requeueIn(s.Config.Backoff.Delay(int(min(n, 100))), fmt.Sprintf("%srestart %d", lifecycle.ReasonPolicy, n)))
+}
+
+// stopping is the ending of a task that is to be stopped: a failure if a policy has said so.
+func (s *Session) stopping() (ending, error) {
+	stop := ending{status: lifecycle.Completed, how: EndStop}
+	if s.options == nil || len(s.options.Policies) == 0 {
+		return stop, nil
+	}
+	p, err := s.readPlan() // a write of a child may have fired the policy
+	if err != nil || p.Options.PolicyState.Failing == "" {
+		return stop, err
+	}
+	return ending{status: lifecycle.Failure, how: EndFailed, unspent: true, class: classify.Classification{
+		Class: lifecycle.Permanent, Code: classify.CodePolicy, Detail: p.Options.PolicyState.Failing,
+	}}, nil
+}

@@ -1,0 +1,34 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+BEGIN IMMEDIATE;
+
+UPDATE taskkit_queued_task SET
+  workflow_status = 'EXECUTING',
+  partial = $15,
+  execution_started_date = coalesce(execution_started_date, datetime('now', 'subsec')),
+  waiting_reason = NULL,
+  checkpoint_seq = checkpoint_seq + 1,
+  spec_revision = CASE WHEN $4 <> codec_revision THEN coalesce(spec_revision,
+      codec_revision) ELSE spec_revision END,
+  codec_revision = $4,
+  execution_state = coalesce(nullif($5, ''), execution_state),
+  items_total = nullif(max($6, -1), -1),
+  position = $7,
+  round = $17,
+  deferred = $18,
+  items_done = $8,
+  items_failed = $9,
+  items_skipped = $10,
+  attempts = $11,
+  modified_date = datetime('now', 'subsec'),
+  modified_by = run_as_id
+WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status IN ('EXECUTING', 'SCHEDULING')
+    AND control = '';
+
+UPDATE taskkit_queued_task SET control = 'STOP', control_by = NULL, control_reason = $5
+WHERE id = $1 AND fence = $2 AND checkpoint_seq = $3 AND workflow_status = $4 AND control IN ('', 'PAUSE');
+
+INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
+VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
+
+COMMIT;

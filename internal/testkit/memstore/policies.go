@@ -1,0 +1,127 @@
+package memstore
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskpolicy"
+)
+
+// decidePolicies decides the policies of a task after a write, and of those above, and does what they say. The change that the write has
+// made has this place in the log. A row that a batch has prepared is left to the next decision.
+func (s *Store) decidePolicies(commit int64, r *row, change int, w *store.Write) *store.Decided {
+	if !w.Policies && !w.Watched {
+		return nil
+	}
+	if !written(r) {
+		r.writer = new(Tx) // it is not stepped upon
+		defer func() { r.writer = nil }()
+	}
+	var decided *store.Decided
+	for p := r; p != nil; p = s.tasks[p.Parent] {
+		if len(s.options(p.ID).Policies) == 0 || !p.Status.Live() || p != r && written(p) {
+			continue
+		}
+		o := s.options(p.ID)
+		o.PolicyState = clonedState(o.PolicyState)
+		o.CountPolicies(w)
+		at := p.Progress
+		if p != r || w.HasChildren || w.Wait != nil {
+			c := s.sumOfChildren(p.ID)
+			sum := c.Progress()
+			at.Done, at.Failed, at.Skipped = max(at.Done, sum.Done), max(at.Failed, sum.Failed), max(at.Skipped, sum.Skipped)
+		}
+		var started time.Time
+		if p.FirstStarted != nil {
+			started = *p.FirstStarted
+		}
+		fired := o.DecidePolicies(p.ID, s.now(), started, at)
+		for _, f := range fired {
+			made := s.firePolicy(commit, p, f, p == r, change)
+			if f.Do == taskpolicy.Fail && !made {
+				o.PolicyState.Failing = "" // it ends by the request of a person
+			}
+			if made && p != r {
+				s.passOnWritten(r, p.Control, change)
+			}
+		}
+		s.changeOptions(p.ID, func(stored *store.Options) { stored.PolicyState = o.PolicyState })
+		if len(fired) == 0 {
+			continue
+		}
+		if decided == nil {
+			decided = &store.Decided{}
+		}
+		decided.Fired = append(decided.Fired, fired...)
+		if p == r && slices.ContainsFunc(fired, func(f store.Fired) bool { return f.Do == taskpolicy.Restart }) {
+			decided.Restart = o.PolicyState.Restarts
+		}
+	}
+	return decided
+}
+
+// passOnWritten passes a request on to the task of a write, which passOn steps over: it is part of the change that the write has made.
+func (s *Store) passOnWritten(r *row, c lifecycle.Control, change int) {
+	requested, action := lifecycle.PassOn(c, s.found(&r.Task))
+	if requested.Effect != lifecycle.Recorded {
+		return
+	}
+	s.addEvent(r, action, uuid.Nil)
+	r.Row, _ = r.Request(requested, uuid.Nil, lifecycle.ReasonParent, s.now())
+	after := r.Task
+	s.log[change].After = &after
+}
+
+// clonedState is a state that shares no map with s.
+func clonedState(s store.PolicyState) store.PolicyState {
+	text, err := store.WithPolicyState(nil, s)
+	if err != nil {
+		return s
+	}
+	o, err := store.DecodeOptions([]byte(text))
+	if err != nil {
+		return s
+	}
+	return o.PolicyState
+}
+
+// firePolicy does what a policy of a task says that has fired, and reports whether it has requested something of the task.
+func (s *Store) firePolicy(commit int64, p *row, f store.Fired, own bool, change int) bool {
+	action, takes := lifecycle.ActNotify, false
+	request := lifecycle.Change{Effect: lifecycle.Recorded}
+	switch f.Do {
+	case taskpolicy.Pause:
+		action, takes = lifecycle.ActPause, lifecycle.TakesPause(p.Control, p.ControlReason)
+		request.Control = lifecycle.Pause
+	case taskpolicy.Stop, taskpolicy.Fail:
+		action, takes = lifecycle.ActStop, lifecycle.TakesStop(p.Control)
+		request.Control = lifecycle.Stop
+		if p.Status == lifecycle.Queued {
+			request.Effect = lifecycle.Expedited
+		}
+	case taskpolicy.Notify, taskpolicy.Restart:
+	}
+	if action != lifecycle.ActNotify && !takes {
+		return false
+	}
+	s.events = append(s.events, event{task: p.ID, Event: store.Event{Created: s.now(), Action: string(action), Reason: f.Reason, FromStatus: p.Status}})
+	if !takes {
+		return false
+	}
+	t := p.Task
+	t.Row, _ = t.Request(request, uuid.Nil, f.Reason, s.now())
+	if own {
+		p.Row = t.Row
+		after := p.Task
+		s.log[change].After = &after
+	} else if s.change(commit, "Check", p, &t) != nil {
+		return false
+	}
+	s.wake()
+	s.pauseChildren(commit, p)
+	return true
+}
