@@ -38,6 +38,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs/items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List what became of one item in jobs, newest first */
+        get: operations["item_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/kinds/pieces/results/{id}": {
         parameters: {
             query?: never;
@@ -463,6 +480,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs/retry-failed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start one job over failed items of several jobs that have ended. A repetition returns the same job */
+        post: operations["retry_selected"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/{id}": {
         parameters: {
             query?: never;
@@ -877,6 +911,16 @@ export interface components {
             detail: string;
             worker: string;
         };
+        Failures: {
+            codes?: string[];
+            /** Format: date-time */
+            from?: string;
+            items?: unknown[];
+            jobs: string[];
+            reason?: string;
+            /** Format: date-time */
+            to?: string;
+        };
         Fire: {
             /** Format: date-time */
             at: string;
@@ -887,7 +931,24 @@ export interface components {
             item: unknown;
             /** @enum {string} */
             outcome: "failed" | "skipped" | "succeeded" | "deferred" | "unprocessed";
+            /** Format: uuid */
+            source?: string;
             stage?: string;
+        };
+        ItemHistory: {
+            records: {
+                /** Format: date-time */
+                at: string;
+                code?: string;
+                item: unknown;
+                /** Format: uuid */
+                job: string;
+                /** @enum {string} */
+                outcome: "failed" | "skipped" | "succeeded" | "deferred" | "unprocessed";
+                /** Format: uuid */
+                source?: string;
+                stage?: string;
+            }[];
         };
         ItemsPage: {
             items: components["schemas"]["Item"][];
@@ -917,7 +978,7 @@ export interface components {
             preview: boolean;
             progress: components["schemas"]["Progress"] | null;
             /** @enum {string} */
-            reason?: "worker" | "paused" | "approval" | "stop_policy" | "child_failed" | "start" | "later" | "retry" | "window" | "rate" | "throttled" | "limit" | "children" | "tried_again";
+            reason?: "worker" | "paused" | "approval" | "stop_policy" | "rule" | "child_failed" | "start" | "later" | "retry" | "window" | "rate" | "throttled" | "limit" | "children" | "tried_again";
             revision: string;
             /** Format: date-time */
             startedAt?: string;
@@ -965,7 +1026,7 @@ export interface components {
         OperatorJob: {
             attempts: number;
             /** @enum {string} */
-            cause: "done" | "stopped" | "failed" | "crash_loop" | "not_run" | "running" | "requested" | "tried_again" | "workers_lost" | "worker_silent" | "worker_ended" | "paused" | "approval" | "stop_policy" | "child_failed" | "start" | "later" | "retry" | "window" | "rate" | "throttled" | "limit" | "children" | "queue_paused" | "no_worker" | "draining" | "safe_mode" | "unknown_kind" | "unknown_revision" | "queue_not_served" | "slots_busy" | "due";
+            cause: "done" | "stopped" | "failed" | "crash_loop" | "not_run" | "running" | "requested" | "tried_again" | "workers_lost" | "worker_silent" | "worker_ended" | "paused" | "approval" | "stop_policy" | "rule" | "child_failed" | "start" | "later" | "retry" | "window" | "rate" | "throttled" | "limit" | "children" | "queue_paused" | "no_worker" | "draining" | "safe_mode" | "unknown_kind" | "unknown_revision" | "queue_not_served" | "slots_busy" | "due";
             code?: string;
             /** Format: date-time */
             createdAt: string;
@@ -1047,7 +1108,9 @@ export interface components {
             ratePerSecond?: number;
             remaining?: number;
             skipped: number;
+            state?: string;
             succeeded: number;
+            text?: string;
             total?: number;
         };
         Queue: {
@@ -1379,6 +1442,90 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description bad-parameter */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    item_history: {
+        parameters: {
+            query?: {
+                /** @description the item in JSON */
+                item?: string;
+                /** @description only in jobs of this kind */
+                kind?: string;
+                /** @description the greatest number of records */
+                limit?: number;
+                /** @description only records that are at most so old */
+                age?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The records. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ItemHistory"];
+                };
             };
             /** @description bad-parameter */
             400: {
@@ -4262,6 +4409,179 @@ export interface operations {
                 };
             };
             /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    retry_selected: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description wait=N waits N seconds at most */
+                Prefer?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Failures"];
+            };
+        };
+        responses: {
+            /** @description The job is started and done already. */
+            200: {
+                headers: {
+                    /** @description the revision */
+                    ETag?: string;
+                    /** @description true: an earlier request has started it */
+                    "Idempotent-Replayed"?: string;
+                    /** @description the path of the job */
+                    Location?: string;
+                    /** @description seconds until it is worth asking again, of a job that is not done */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description The job is started. */
+            202: {
+                headers: {
+                    /** @description the revision */
+                    ETag?: string;
+                    /** @description true: an earlier request has started it */
+                    "Idempotent-Replayed"?: string;
+                    /** @description the path of the job */
+                    Location?: string;
+                    /** @description seconds until it is worth asking again, of a job that is not done */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description bad-parameter, not-json */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description no-such-job */
+            404: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description key-taken, not-possible */
+            409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description deleted */
+            410: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description precondition-failed */
+            412: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-too-large */
+            413: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description media-type */
+            415: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description shutting-down, unavailable */
             503: {
                 headers: {
                     /** @description seconds until another try, if it passes */

@@ -119,4 +119,6 @@ WHERE q.parent_id = ANY($1::text[]::uuid[]) AND q.parent_id IS NOT NULL AND q.wo
     AND q.workflow_status || '' IN ('QUEUED', 'SCHEDULING', 'EXECUTING') AND q.control = ''
 LIMIT 1;
 
+SELECT id FROM "taskkit".taskkit_queued_task WHERE id = ANY($1::text[]::uuid[]) AND control = 'PAUSE';
+
 COMMIT;

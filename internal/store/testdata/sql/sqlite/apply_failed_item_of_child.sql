@@ -81,4 +81,6 @@ SET control = 'PAUSE', control_by = $3, control_reason = nullif($4, ''), modifie
 WHERE id IN (SELECT value
 FROM json_each($1));
 
+SELECT id FROM taskkit_queued_task WHERE id IN (SELECT value FROM json_each($1)) AND control = 'PAUSE';
+
 COMMIT;
