@@ -137,7 +137,8 @@ func (b *Batch[Spec, State]) IdempotencyKey(item any) string {
 // or skipped. [Take] calls it.
 func (b *Batch[Spec, State]) Advance(n int) { b.runtime().Advance(n) }
 
-// Total sets the number of items of the whole task, for progress.
+// Total sets the number of items of the whole task, for progress. In the method Segments it is the number in all buckets, which is else
+// known when all have been submitted and have a total.
 func (b *Batch[Spec, State]) Total(n int) { b.runtime().Total(n) }
 
 // EndReason says why Abort or Report is called, so that an Abort can keep what the

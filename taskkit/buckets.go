@@ -108,7 +108,7 @@ func (c *call[Spec, State, Result]) runBuckets(ctx context.Context, s *session.S
 	case to < t.Total && open < window:
 		return session.Next{}, state, nil // the next page of segments
 	case to < t.Total:
-		next.OpenAtMost = int64(refill)
+		next.OpenAtMost, next.MoreParts = int64(refill), true
 		return next, state, nil
 	case open > 0:
 		return next, state, nil

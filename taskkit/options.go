@@ -245,7 +245,8 @@ func WithTraceparent(tp string) SubmitOption {
 }
 
 // WithTotal sets the number of items, so that progress is known before the first
-// batch.
+// batch, such as the number that an earlier task had. Without it the items are counted when the task starts, by a list, [WithTargets], a
+// [Targeter] or [Batch.Total], or are not counted.
 func WithTotal(n int) SubmitOption {
 	return submitOption(func(s *submission) {
 		if n < 0 {

@@ -56,7 +56,7 @@ const (
 type Wait struct {
 	OpenAtMost int64
 	OnFailure  OnFailure
-	// Total is the number of items of all children, of which some do not exist yet; 0: unknown.
+	// Total is the number of items of all children, of which some do not exist yet; 0: it is the sum of theirs, and -1: unknown.
 	Total int64
 	// Seen is how many failed children have paused the parent already. With
 	// [FailurePauses] more of them wake it.
@@ -116,7 +116,7 @@ type ChildCounts struct {
 	Running  int64                      `json:"-"`                 // those that a worker has, and those with such a child
 	Unknown  int64                      `json:"unknown,omitempty"` // those whose total is unknown
 	Items    lifecycle.Progress         `json:"items,omitzero"`    // Total without the unknown ones
-	Total    int64                      `json:"-"`                 // of the children to come too, see [Wait]; 0: unknown
+	Total    int64                      `json:"-"`                 // of the children to come too, see [Wait]
 }
 
 // Progress returns the sum of the children's progress. Its total is -1 while one of them is unknown.
@@ -125,7 +125,7 @@ func (c *ChildCounts) Progress() lifecycle.Progress {
 	switch {
 	case c.Total > 0:
 		p.Total = max(c.Total, p.Total)
-	case c.Unknown > 0:
+	case c.Unknown > 0 || c.Total < 0:
 		p.Total = -1
 	}
 	return p

@@ -90,8 +90,11 @@ func (s *Session) next(r *result) flow {
 		if s.children != nil {
 			w.Wait.Seen = s.children.family.Failed
 		}
-		if next.Divided {
-			w.Wait.Total = max(w.Progress.Total, 0)
+		switch {
+		case next.Divided && w.Progress.Total >= 0:
+			w.Wait.Total = w.Progress.Total
+		case next.MoreParts:
+			w.Wait.Total = -1
 		}
 		w.Attempts = lifecycle.AfterLater(s.stored, r.progressed)
 	case next.later():

@@ -102,8 +102,8 @@ type Next struct {
 	OnFailure     store.OnFailure
 	// LeftOut, with Done, names what was left out of the work of the task, which is then partial; "": nothing.
 	LeftOut string
-	// Divided: the children process the items of the task, whose total is their total.
-	Divided bool
+	// Divided: the children process the items of the task, whose total is their total. MoreParts: some do not exist yet.
+	Divided, MoreParts bool
 }
 
 // later reports whether the task is released until its next batch.

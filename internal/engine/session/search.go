@@ -145,7 +145,7 @@ func (b *search) call(ctx context.Context, step *Step) (err error) {
 	}
 	b.keys, b.next, b.state, err = targeter.Targets(ctx, step, b.frozen.Field, b.c.state)
 	if err == nil {
-		err = step.searched()
+		err = step.searched(b.frozen.AreParts())
 	}
 	if err == nil {
 		err = checkNext(b.next, step.Tx)
@@ -161,7 +161,7 @@ func (b *search) call(ctx context.Context, step *Step) (err error) {
 }
 
 // result implements [batch].
-func (b *search) result(*Step) (*result, error) {
+func (b *search) result(step *Step) (*result, error) {
 	found, err := b.add()
 	if err == nil && b.next == (Next{}) {
 		err = b.idle.checked(found != nil, false, b.c.state, b.state)
@@ -172,8 +172,9 @@ func (b *search) result(*Step) (*result, error) {
 	r := &result{Write: b.c.checkpoint(b.state, b.report), next: b.next, progressed: found != nil, items: len(b.keys)}
 	r.Progress, r.Found = b.c.progress, found
 	if b.next.Done {
-		if !b.frozen.AreParts() {
-			r.Progress.Total = found.Total
+		r.Progress.Total = found.Total
+		if b.frozen.AreParts() {
+			r.Progress.Total = step.total
 		}
 		r.next = Next{Done: found.Total == 0}
 	}
@@ -217,11 +218,11 @@ func (f *searching) committed(w *store.Write, _ store.Applied) {
 // errProcessed is the error of a search that did the work of Execute.
 var errProcessed = errors.New("Targets finds the targets of the task and processes none: leave Take, Fail, Skip, Defer, Advance and Total to Execute")
 
-// searched returns the error of a search that counted or recorded items.
-func (s *Step) searched() error {
+// searched returns the error of a search that counted or recorded items. One for parts may set the total of their items.
+func (s *Step) searched(parts bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.misuse == nil && s.key == nil && len(s.outcomes.items) == 0 && s.processed == 0 && s.total == s.before.Total {
+	if s.misuse == nil && s.key == nil && len(s.outcomes.items) == 0 && s.processed == 0 && (parts || s.total == s.before.Total) {
 		return nil
 	}
 	return &classify.MarkedError{Class: lifecycle.Permanent, Code: classify.CodeMisuse, Err: errProcessed}

@@ -166,7 +166,7 @@ func (t Statements) recordSums(ctx context.Context, q store.Querier, w *store.Wr
 		switch {
 		case len(ended) > 0:
 			err = t.addChildren(ctx, q, counts, "q.id "+t.anyID("$1"), t.idsArg(ended))
-		case len(open) == len(sums.Open):
+		case len(open) == len(sums.Open) && (w.Wait == nil || w.Wait.Total == sums.Total):
 			return nil // as at the last time
 		}
 	} else {
@@ -176,7 +176,7 @@ func (t Statements) recordSums(ctx context.Context, q store.Querier, w *store.Wr
 	if err != nil {
 		return err
 	}
-	if w.Wait != nil && w.Wait.Total > 0 {
+	if w.Wait != nil {
 		sums.Total = w.Wait.Total
 	}
 	text, err := json.Marshal(store.ChildSums{Ended: counts[w.ID], Open: open, Total: sums.Total})

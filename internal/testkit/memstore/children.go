@@ -172,6 +172,9 @@ func (s *Store) CountChildren(ctx context.Context, parents []uuid.UUID) (map[uui
 
 // sumOfChildren counts the children of a task. Of those that have children these are counted.
 func (s *Store) sumOfChildren(parent uuid.UUID) (counts store.ChildCounts) {
+	if f := s.families[parent]; f != nil {
+		counts.Total = f.wait.Total
+	}
 	for _, r := range s.children(parent) {
 		counts.Fences += r.Fence
 		if r.Partial {
@@ -180,8 +183,7 @@ func (s *Store) sumOfChildren(parent uuid.UUID) (counts store.ChildCounts) {
 		p, unknown := r.Progress, int64(0)
 		if s.families[r.ID] != nil {
 			if below := s.sumOfChildren(r.ID); below.Statuses != nil {
-				p = below.Items
-				if below.Unknown > 0 {
+				if p = below.Progress(); p.Total < 0 {
 					p.Total, unknown = below.Items.Total, 1
 				}
 				if below.Running > 0 && !r.Status.InFlight() {
