@@ -148,6 +148,8 @@ func (c *call[Spec, State, Result]) Execute(ctx context.Context, s *session.Step
 		return session.Next{}, nil, Permanent(codeSegments, errors.New("the task is a bucket, and this worker's executor has no method Segments: put it back, and retry the task"))
 	case s.Targets != nil && s.Targets.Parts:
 		return c.runBuckets(ctx, s, state)
+	case isDryRun(s):
+		return session.Next{Done: true, LeftOut: dryRun}, state, nil
 	case c.isDivided(s):
 		return c.runRanges(ctx, s, state)
 	case c.stager != nil:
@@ -213,7 +215,7 @@ func (c *call[Spec, State, Result]) Abort(ctx context.Context, s *session.Step, 
 
 // Report implements [session.Call].
 func (c *call[Spec, State, Result]) Report(ctx context.Context, s *session.Step, state json.RawMessage) (json.RawMessage, error) {
-	if c.report == nil {
+	if c.report == nil || isDryRun(s) {
 		return nil, nil
 	}
 	if c.merger != nil && s.Family != nil && !isBucket(s) && s.Ending == session.EndStop {

@@ -174,7 +174,10 @@ func (c *call[Spec, State, Result]) mergeBuckets(ctx context.Context, s *session
 		return session.Next{}, state, m.remember(s)
 	}
 	next := session.Next{Done: true}
-	if err == nil && counts.Stopped > 0 {
+	switch {
+	case isDryRun(s):
+		next.LeftOut = dryRun
+	case err == nil && counts.Stopped > 0:
 		next.LeftOut, err = leftOut(ctx, s, counts.Stopped)
 	}
 	s.SetSum(counts.Progress())

@@ -79,3 +79,28 @@ func ExampleWithMaxParallel_ranges() {
 	// 3 to 4 COMPLETED
 	// <nil>
 }
+
+// A dry run counts what a task would process. Its items are executed when it is continued.
+func ExampleWithDryRun() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	id, err := taskkit.Submit(ctx, db, courseKind, courseSpec{Program: "math"}, taskkit.System(),
+		taskkit.WithTargets(slices.Values([]int{7, 3, 9})), taskkit.WithDryRun())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var r taskkit.Registry
+	taskkit.Register(&r, courseKind, courseExecutor{})
+	task := runToEnd(db, &r, id, taskkit.Config{})
+	fmt.Println(task.Status, task.Progress.Done, "of", task.Progress.Total)
+	next, err := taskkit.NewClient(db).Continue(ctx, id)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	runToEnd(db, &r, next, taskkit.Config{})
+	// Output:
+	// COMPLETED 0 of 3
+	// 3 students for math
+}

@@ -125,6 +125,8 @@ func (f *followUp) apply(schema string, opts []SubmitOption) error {
 		f.fail("WithTotal", made)
 	case f.Options.Preview:
 		f.fail("WithPreview", "a task that is made from another cannot be a preview")
+	case f.Options.DryRun:
+		f.fail("WithDryRun", "a task that is made from another executes its items: leave the option out")
 	case len(f.Options.ChangeLimits) > 0:
 		f.fail("WithMaxChanges", "the new task is no preview, and only those count what would be changed: leave the option out")
 	case f.schema != schema:

@@ -28,7 +28,7 @@ var everyOption = map[string]SubmitOption{
 	"WithNotBefore": WithNotBefore(time.Unix(1, 0)), "WithDelay": WithDelay(time.Second), "WithPriority": WithPriority(PriorityHigh),
 	"WithQueue": WithQueue("night"), "WithUniqueKey": WithUniqueKey("k"), "WithIdempotencyKey": WithIdempotencyKey("k"),
 	"WithCoalescing": WithCoalescing("k"), "WithVersion": WithVersion(3), "WithPredecessor": WithPredecessor(person), "WithTraceparent": WithTraceparent("00-1-2-01"),
-	"WithTotal": WithTotal(7), "WithoutNotify": WithoutNotify(), "WithReason": WithReason("r"), "WithSchema": WithSchema("other"),
+	"WithDryRun": WithDryRun(), "WithTotal": WithTotal(7), "WithoutNotify": WithoutNotify(), "WithReason": WithReason("r"), "WithSchema": WithSchema("other"),
 	"WithParent": WithParent(person), "WithChildFailure": WithChildFailure(ContinueParent), "WithMaxParallel": WithMaxParallel(2),
 	"WithStopAfter": WithStopAfter("5%"), "WithPolicies": WithPolicies(taskpolicy.Policy{When: taskpolicy.Condition{Attempts: 3}, Do: taskpolicy.Notify}),
 	"WithStrategy": WithStrategy(taskpolicy.Strategy{{Do: taskpolicy.SkipItem}}), "WithCanary": WithCanary(1), "WithApproval": WithApproval(), "WithWindow": WithWindow("22:00-06:00 UTC"),

@@ -185,6 +185,9 @@ func (k *Kind[Spec, State, Result]) checkOptions(s *submission, specs []Spec) er
 	if err := k.checkPreview(s); err != nil {
 		return err
 	}
+	if err := k.checkDryRun(s); err != nil {
+		return err
+	}
 	if err := k.checkChildren(s); err != nil {
 		return err
 	}

@@ -22,6 +22,8 @@ type Options struct {
 	lifecycle.Conditions
 	// Preview executes the task without keeping what it writes.
 	Preview bool `json:"preview,omitempty"`
+	// DryRun finds what the task would process, and executes nothing.
+	DryRun bool `json:"dry_run,omitempty"`
 	// Previewed is the revision of the kind at which the preview was executed that the
 	// task applies, and at which its first batch must be; 0: the task applies none.
 	Previewed int `json:"previewed,omitempty"`
@@ -86,7 +88,7 @@ func (t *NewTask) SetTimes(now time.Time) {
 
 // Given reports whether there is an option. There is none where o is nil.
 func (o *Options) Given() bool {
-	return o != nil && (o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
+	return o != nil && (o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.DryRun || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
 		o.Child != nil || o.MaxParallel != 0 || o.OnFailure != "" ||
 		o.Times != (lifecycle.Times{}) || o.OfKind != (TimesOfKind{}) || o.MaxRate != 0 || len(o.Limits) > 0 || len(o.Stages) > 0 || o.Keep != 0 || len(o.Sources) > 0 ||
 		len(o.Strategy) > 0 || len(o.Policies) > 0 || o.Watched || !reflect.ValueOf(o.PolicyState).IsZero())
@@ -105,7 +107,7 @@ func (o *Options) inherited() *Options {
 
 // OfBucket are the options of a bucket of the task. The bucket executes when the task may.
 func (o *Options) OfBucket(c Child) *Options {
-	return &Options{Child: &c, Times: lifecycle.Times{Window: o.Window, Deadline: o.Deadline}, Limits: o.Limits, Keep: o.Keep, Strategy: o.Strategy, Watched: o.Watches()}
+	return &Options{Child: &c, DryRun: o.DryRun, Times: lifecycle.Times{Window: o.Window, Deadline: o.Deadline}, Limits: o.Limits, Keep: o.Keep, Strategy: o.Strategy, Watched: o.Watches()}
 }
 
 // Watches reports whether policies of the task, or of one above, count the writes of its children. False for nil.

@@ -106,6 +106,21 @@ var shapeFeatures = []struct {
 		s.ended(next)
 		return fmt.Sprintf("%+v %+v, applied:\n%s\n%d touched", report.Progress, report.Changes, s.seen(next), s.touched())
 	}, refused: []string{"stage", "buckets in a stage", "ranges"}},
+	{name: "dry run and continue", run: func(s *shapeTest) string {
+		id, err := s.submit(taskkit.WithDryRun())
+		if err != nil {
+			return optionOf(err)
+		}
+		task := s.ended(id)
+		found := len(s.all(s.client.Items(s.Context(), id, taskkit.OutcomeUnprocessed)))
+		text := fmt.Sprintf("%s %s %+v, %d unprocessed, %d touched", task.Status, task.StatusDetail, task.Progress, found, s.touched())
+		next, err := s.client.Continue(s.Context(), id)
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.ended(next)
+		return fmt.Sprintf("%s, then\n%s\n%d touched", text, s.seen(next), s.touched())
+	}, refused: []string{"stage", "buckets in a stage"}},
 	{name: "canary and approval", run: func(s *shapeTest) string {
 		id, err := s.submit(taskkit.WithCanary(10))
 		if err != nil {
