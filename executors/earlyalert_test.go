@@ -60,7 +60,7 @@ func TestEarlyAlertIsFollowedByMailToWhomItWasRaised(t *testing.T) {
 		o := tasktest.Run(t, earlyalerttask.Kind, &earlyalert.Executor{SubmitMail: sendemailtask.Submit, BucketSize: bucketSize},
 			alertSpec(targets.Targets{People: append([]uuid.UUID{uuid.New()}, people[:45]...)}),
 			tasktest.WithDB(db), tasktest.WithLimit(limit), tasktest.WithSubmitOptions(taskkit.OwnedBy(me)))
-		completedBuckets(t, o, 1, 45, 1) // a list is not divided
+		completed(t, o, 45, 1, 0) // a list is not divided
 		clean(t, c, caseload.ActionAlert, o.Task.ID, people[:45])
 
 		tasks, _, err := o.Client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{"send_email"}})

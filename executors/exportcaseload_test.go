@@ -145,7 +145,7 @@ func TestExport(t *testing.T) {
 		o := tasktest.Run(t, exportcaseloadtask.Kind, x, exportcaseload.Spec{
 			Targets: targets.Targets{People: some}, Format: exportcaseload.CSV,
 		}, tasktest.WithDB(db), tasktest.WithLimit(limit))
-		completedBuckets(t, o, 1, len(people), 1)
+		completed(t, o, len(people), 1, 0)
 		r, err := exportcaseloadtask.Fetch(t.Context(), o.Client, o.Task.ID)
 		if err != nil {
 			t.Fatal(err)

@@ -15,10 +15,12 @@ import (
 	"github.com/google/uuid"
 	"modernc.org/sqlite"
 
+	"taskkit.dev/executors/earlyalert"
 	"taskkit.dev/executors/programstatus"
 	"taskkit.dev/executors/sendemail"
 	"taskkit.dev/executors/targets"
 	"taskkit.dev/executors/watch"
+	"taskkit.dev/gen/earlyalerttask"
 	"taskkit.dev/gen/programstatustask"
 	"taskkit.dev/gen/sendemailtask"
 	"taskkit.dev/gen/watchtask"
@@ -181,6 +183,9 @@ func TestPreviewOfAllExecutors(t *testing.T) {
 		previewThenRun(t, db, watchtask.Kind, &watch.Executor{}, watch.Spec{Targets: everyone(), Action: watch.Start}, nothing)
 		previewThenRun(t, db, programstatustask.Kind, &programstatus.Executor{}, programstatus.Spec{
 			Targets: everyone(), Program: caseload.Success, Status: caseload.Paused,
+		}, nothing)
+		previewThenRun(t, db, earlyalerttask.Kind, &earlyalert.Executor{BucketSize: 100}, earlyalert.Spec{
+			Targets: everyone(), Category: "grades", Reason: "a preview",
 		}, nothing)
 		previewMails(t, db, c, people)
 	})

@@ -38,7 +38,7 @@ func (s *Spec) Validate() error {
 	return s.Targets.ValidateSome()
 }
 
-// State is the position of a bucket, and the number of its alerts.
+// State is the position in the query while people are found, and then the number of alerts.
 type State struct {
 	Cursor targets.Cursor `json:"cursor"`
 	Raised int            `json:"raised,omitempty"`
@@ -52,9 +52,9 @@ type Result struct {
 	Mail uuid.UUID `json:"mail,omitzero"`
 }
 
-// Executor raises early alerts, in buckets over the people.
+// Executor raises early alerts, in buckets over the people of a query.
 //
-//taskkit:executor early_alert batch=200
+//taskkit:executor early_alert batch=200 targets=targets.people preview
 type Executor struct {
 	// SubmitMail submits a task that sends mail. Wiring sets it to the generated
 	// sendemailtask.Submit, which this package cannot import: generated code
@@ -69,15 +69,17 @@ func (x *Executor) Segments(ctx context.Context, b *taskkit.Batch[Spec, State]) 
 	return b.Spec.Targets.Segments(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Tx, x.BucketSize)
 }
 
+// Targets implements [taskkit.Targeter].
+func (*Executor) Targets(ctx context.Context, b *taskkit.Batch[Spec, State]) ([]uuid.UUID, taskkit.Next, error) {
+	return targets.Find(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b, b.Spec.Targets, &b.State.Cursor)
+}
+
 // Execute implements [taskkit.Executor]. The alerts belong to the whole task, not to the
 // bucket.
 func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
 	c := ent.NewClient(ent.Driver(b.EntDriver()))
-	people, next, err := targets.Take(ctx, c, b, b.Spec.Targets, &b.State.Cursor)
-	if err != nil {
-		return next, err
-	}
-	out, err := caseload.RaiseAlerts(ctx, c, b.Parent, b.RunAs, caseload.Concern{Category: b.Spec.Category, Reason: b.Spec.Reason}, people)
+	people, next := taskkit.Take(b, b.Spec.Targets.People)
+	out, err := caseload.RaiseAlerts(ctx, c, targets.WorkOf(b), b.RunAs, caseload.Concern{Category: b.Spec.Category, Reason: b.Spec.Reason}, people)
 	if err != nil {
 		return next, err
 	}
@@ -95,7 +97,7 @@ func (*Executor) Merge(total *State, part State) error {
 }
 
 // Report implements [taskkit.Reporter]. The mail task is submitted in the transaction that
-// ends the task: it exists if, and only if, all alerts do. A task that was stopped sends no
+// ends the task: it exists if, and only if, all alerts do. A task that was stopped, and a preview, send no
 // mail.
 func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (Result, error) {
 	r := Result{Raised: b.State.Raised}
@@ -105,7 +107,7 @@ func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (R
 		r.Raised, err = caseload.CountAlerts(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Task)
 		return r, err
 	}
-	if b.Spec.Mail == nil || r.Raised == 0 {
+	if b.Spec.Mail == nil || r.Raised == 0 || b.Preview {
 		return r, nil
 	}
 	// Not the targets of this task: a query of its own would choose anew.

@@ -58,9 +58,9 @@ type Result struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// Executor exports people, in buckets.
+// Executor exports people, those of a query in buckets.
 //
-//taskkit:executor export_caseload batch=1000
+//taskkit:executor export_caseload batch=1000 targets=targets.people preview
 type Executor struct {
 	// Caseload is a client outside of any transaction. Required.
 	Caseload *ent.Client
@@ -78,13 +78,18 @@ func (x *Executor) Segments(ctx context.Context, b *taskkit.Batch[Spec, State]) 
 	return b.Spec.Targets.Segments(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Tx, x.BucketSize)
 }
 
+// Targets implements [taskkit.Targeter].
+func (*Executor) Targets(ctx context.Context, b *taskkit.Batch[Spec, State]) ([]uuid.UUID, taskkit.Next, error) {
+	return targets.Find(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b, b.Spec.Targets, &b.State.Cursor)
+}
+
 // Execute implements [taskkit.Executor]. A batch is one part. The parts of all buckets belong
 // to the task that was divided, in the order of their people.
 func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
 	c := ent.NewClient(ent.Driver(b.EntDriver()))
-	people, next, err := targets.Take(ctx, c, b, b.Spec.Targets, &b.State.Cursor)
-	if err != nil || len(people) == 0 {
-		return next, err
+	people, next := taskkit.Take(b, b.Spec.Targets.People)
+	if len(people) == 0 {
+		return next, nil
 	}
 	if b.State.Parts == 0 && b.Spec.Targets.Query != nil {
 		b.State.First = people[0]
@@ -101,7 +106,10 @@ func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (ta
 		return next, err
 	}
 	b.State.Parts, b.State.Rows = b.State.Parts+1, b.State.Rows+len(rows)
-	return next, caseload.PutPart(ctx, c, b.Parent, caseload.Part{First: b.State.First, Number: b.State.Parts, Rows: len(rows), Data: data})
+	if targets.WorkOf(b) == b.Task {
+		next = taskkit.More // to a batch without people, since Report reads parts that are committed
+	}
+	return next, caseload.PutPart(ctx, c, targets.WorkOf(b), caseload.Part{First: b.State.First, Number: b.State.Parts, Rows: len(rows), Data: data})
 }
 
 // Merge implements [taskkit.Merger].
@@ -115,8 +123,11 @@ func (*Executor) Merge(total *State, part State) error {
 // buckets have ended, so their parts are committed. The parts are removed through b.Tx
 // before the file gets its name: this statement fails if another worker has the task, and
 // locks the task until the commit. A worker that has lost its task thus never replaces a
-// file.
+// file. A preview has no file.
 func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (Result, error) {
+	if b.Preview {
+		return Result{Rows: b.State.Rows}, nil
+	}
 	f, err := x.assemble(ctx, b)
 	if err != nil {
 		return Result{}, err
@@ -132,7 +143,7 @@ func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (R
 // Abort implements [taskkit.Aborter]: nothing is left, unless Report is still to
 // come. A bucket leaves its parts to the task, since it can be retried.
 func (x *Executor) Abort(ctx context.Context, b *taskkit.Batch[Spec, State]) error {
-	if !b.Segment.IsZero() || b.EndReason() == taskkit.EndStop {
+	if targets.WorkOf(b) != b.Task || b.EndReason() == taskkit.EndStop {
 		return nil
 	}
 	if err := caseload.DropParts(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Task); err != nil {

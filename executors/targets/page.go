@@ -11,6 +11,7 @@ import (
 	"taskkit.dev/internal/demo/caseload/ent/person"
 	"taskkit.dev/internal/demo/caseload/ent/predicate"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/segment"
 )
 
 // Cursor is the position of a task in the people of its query. It is a field of the
@@ -45,18 +46,13 @@ type Page struct {
 
 // Take returns the next people, at most b.Limit: by [taskkit.Take] from the list or from a
 // frozen set, and otherwise from the query. It moves the cursor behind them, sets the task's
-// total, and counts them as processed or, from a query, as succeeded. In a bucket, see
-// [Targets.Segments], it returns the people of its segment.
+// total, and counts them as processed or, from a query, as succeeded.
 func Take[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[Spec, State], t Targets, cursor *Cursor) ([]uuid.UUID, taskkit.Next, error) {
 	if t.Query == nil {
 		people, next := taskkit.Take(b, t.People)
 		return people, next, nil
 	}
-	var within []predicate.Person
-	if !b.Segment.IsZero() {
-		within = append(within, b.Segment.Where(person.FieldID))
-	}
-	p, err := t.Query.Page(ctx, c, *cursor, b.Limit, within...)
+	p, err := t.Query.Page(ctx, c, *cursor, b.Limit)
 	if err != nil {
 		return nil, taskkit.More, err
 	}
@@ -66,6 +62,28 @@ func Take[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[
 	}
 	*cursor = p.After
 	return p.People, p.Next, nil
+}
+
+// Find returns the next people of a query, at most b.Limit, and moves the cursor behind them; of a bucket, see [Targets.Segments], those of
+// its segment. An executor returns them from its method Targets.
+func Find[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[Spec, State], t Targets, cursor *Cursor) ([]uuid.UUID, taskkit.Next, error) {
+	if t.Query == nil {
+		return nil, taskkit.Done, nil
+	}
+	p, err := t.Query.Page(ctx, c, *cursor, b.Limit, b.Segment.Where(person.FieldID))
+	if err != nil {
+		return nil, taskkit.More, err
+	}
+	*cursor = p.After
+	return p.People, p.Next, nil
+}
+
+// WorkOf returns the task that has divided its people into buckets, or the task of the batch if it is no bucket.
+func WorkOf[Spec, State any](b *taskkit.Batch[Spec, State]) uuid.UUID {
+	if b.Segment == segment.All() {
+		return b.Task
+	}
+	return b.Parent
 }
 
 // Page reads the people after a cursor, at most limit, that also match within. It counts

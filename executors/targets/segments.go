@@ -17,15 +17,12 @@ const (
 )
 
 // Segments divides the people for the buckets of a task. Each has about perBucket people, or
-// [BucketSize] if that is 0. An executor returns the plan from its method Segments and calls
-// [Take] in Execute.
+// [BucketSize] if that is 0. An executor returns the plan from its method Segments, and the people of a bucket by [Find].
 //
 // The people of a query are divided by their ids. These begin with a time, so equal parts of
 // the space of ids would have very different numbers of people, and the boundaries are sampled
-// from the table. Each bucket bounds its walk when it begins. A person who is entered after the
+// from the table. Each bucket finds its people when it begins. A person who is entered after the
 // task has begun is thus processed if the last bucket has not begun yet.
-//
-// A list is one bucket, since the runtime keeps the position in it.
 func (t Targets) Segments(ctx context.Context, c *ent.Client, db segment.Querier, perBucket int) (*segment.Plan, error) {
 	count := 1
 	if t.Query != nil {

@@ -44,6 +44,7 @@ func _() {
 
 	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*earlyalert.Executor)(nil))
 	taskkind.RunGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*earlyalert.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Targeter[Spec, State, uuid.UUID]]((*earlyalert.Executor)(nil))
 	taskkind.RunGoGenerate_typeHasChanged[taskkit.Segmenter[Spec, State]]((*earlyalert.Executor)(nil))
 	taskkind.RunGoGenerate_typeHasChanged[taskkit.Merger[State]]((*earlyalert.Executor)(nil))
 }
@@ -77,10 +78,13 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:         "early_alert",
 	Revision:     1,
 	BatchSize:    200,
+	Preview:      true,
 	Segments:     true,
+	Merge:        true,
 	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
 	Result:       taskjson.NewCodec(sizeOfResult, writeResult, readResult),
+	Targets:      taskkit.TargetsFoundIn[State]("targets.people", func(s *Spec) *[]uuid.UUID { return &s.Targets.People }),
 	SpecSchema:   specSchema,
 	ResultSchema: resultSchema,
 })

@@ -44,6 +44,7 @@ func _() {
 
 	taskkind.RunGoGenerate_typeHasChanged[taskkit.Executor[Spec, State]]((*exportcaseload.Executor)(nil))
 	taskkind.RunGoGenerate_typeHasChanged[taskkit.Reporter[Spec, State, Result]]((*exportcaseload.Executor)(nil))
+	taskkind.RunGoGenerate_typeHasChanged[taskkit.Targeter[Spec, State, uuid.UUID]]((*exportcaseload.Executor)(nil))
 	taskkind.RunGoGenerate_typeHasChanged[taskkit.Segmenter[Spec, State]]((*exportcaseload.Executor)(nil))
 	taskkind.RunGoGenerate_typeHasChanged[taskkit.Merger[State]]((*exportcaseload.Executor)(nil))
 }
@@ -75,10 +76,13 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Name:         "export_caseload",
 	Revision:     1,
 	BatchSize:    1000,
+	Preview:      true,
 	Segments:     true,
+	Merge:        true,
 	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
 	Result:       taskjson.NewCodec(sizeOfResult, writeResult, readResult),
+	Targets:      taskkit.TargetsFoundIn[State]("targets.people", func(s *Spec) *[]uuid.UUID { return &s.Targets.People }),
 	SpecSchema:   specSchema,
 	ResultSchema: resultSchema,
 })

@@ -178,7 +178,7 @@ func (s *faultyStore) commit(ctx context.Context, w store.Write, do func() (stor
 	if err := s.checkProgress(ctx, w); err != nil {
 		return store.Applied{}, err
 	}
-	if s.faults.stopAfter > 0 && s.divided != (w.ID == s.task) && s.commits.Add(1) == int64(s.faults.stopAfter) {
+	if s.faults.stopAfter > 0 && s.divided != (w.ID == s.task) && (!s.divided || w.Found == nil) && s.commits.Add(1) == int64(s.faults.stopAfter) {
 		if _, err := s.client.Stop(ctx, s.task); err != nil {
 			return a, err
 		}
