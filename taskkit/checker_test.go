@@ -34,7 +34,7 @@ type checked struct {
 	before    func() error // each batch
 }
 
-func (x *checked) Targets(_ context.Context, b *taskkit.Batch[rangedSpec, rangedState]) ([]int, taskkit.Next, error) {
+func (x *checked) Targets(_ context.Context, _ *taskkit.Batch[rangedSpec, rangedState]) ([]int, taskkit.Next, error) {
 	return upTo(100), taskkit.Done, nil
 }
 
@@ -43,7 +43,8 @@ func (x *checked) CheckItems(ctx context.Context, b *taskkit.Batch[rangedSpec, r
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(rows.Close(), rows.Err()); err != nil {
+	defer rows.Close()
+	if err := rows.Err(); err != nil {
 		return nil, err
 	}
 	decided := make([]taskkit.Processing, len(numbers))
@@ -264,7 +265,7 @@ func TestMID42ConditionIsDeclared(t *testing.T) {
 		t.Errorf("a method that is missing: %v", err)
 	}
 	walks := taskkind.Definition[rangedSpec, rangedState, struct{}]{Name: "walks", CheckItems: taskkit.ItemsCheckedIn[rangedState](list)}
-	for name, make := range map[string]func(){
+	for name, makes := range map[string]func(){
 		"no Targets": func() { taskkit.NewKind(walks) },
 		"no Segments": func() {
 			taskkit.NewKind(taskkind.Definition[rangedSpec, rangedState, struct{}]{Name: "b", CheckBucket: true})
@@ -276,7 +277,7 @@ func TestMID42ConditionIsDeclared(t *testing.T) {
 					t.Errorf("%s: the kind was made", name)
 				}
 			}()
-			make()
+			makes()
 		}()
 	}
 }

@@ -3,7 +3,6 @@ package taskkit
 import (
 	"cmp"
 	"context"
-	"iter"
 	"slices"
 
 	"github.com/google/uuid"
@@ -60,8 +59,7 @@ func (f *followUp) continueRanges(ctx context.Context, set *targetCursor, spec [
 		rest := store.ChildTask{Child: store.Child{Range: &store.Range{From: 0, To: set.total}}}
 		rest.Progress.Position = t.Progress.Position
 		for _, part := range append(parts, rest) {
-			var keys iter.Seq2[[]byte, error] = set.between(ctx, part.Range.From+part.Progress.Position, part.Range.To)
-			for key, err := range keys {
+			for key, err := range set.between(ctx, part.Range.From+part.Progress.Position, part.Range.To) {
 				if !yield(key, err) || err != nil {
 					return
 				}

@@ -122,6 +122,14 @@ func until(tb testing.TB, what string, f func() bool) {
 	}
 }
 
+// lasts is work of a batch that takes so long.
+func lasts(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
 // submitted submits a task.
 func submitted[Spec, State, Result any](tb testing.TB, db *testdb.DB, k *taskkit.Kind[Spec, State, Result], spec Spec, opts ...taskkit.SubmitOption) taskkit.ID {
 	tb.Helper()

@@ -31,14 +31,14 @@ type mixed struct {
 	err   func(b *numbersBatch) error
 }
 
-func (x *mixed) Execute(_ context.Context, b *numbersBatch) (taskkit.Next, error) {
+func (x *mixed) Execute(ctx context.Context, b *numbersBatch) (taskkit.Next, error) {
 	numbers, next := taskkit.Take(b, b.Spec.Numbers)
 	if x.err != nil {
 		if err := x.err(b); err != nil {
 			return next, err
 		}
 	}
-	time.Sleep(x.delay)
+	lasts(ctx, x.delay)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, n := range numbers {
@@ -380,11 +380,11 @@ func TestMID46StopAfterIsAPolicy(t *testing.T) {
 func TestMID46Children(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
-		skipping := newFamily("policies_skip", taskkit.FailParent, func(_ context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
+		skipping := newFamily("policies_skip", taskkit.FailParent, func(ctx context.Context, b *taskkit.Batch[countSpec, countState]) (taskkit.Next, error) {
 			if b.State.Next == 0 && b.Attempt < 3 {
 				return taskkit.More, taskkit.Transient(errPlanned)
 			}
-			time.Sleep(10 * time.Millisecond)
+			lasts(ctx, 10*time.Millisecond)
 			b.State.Next++
 			b.Skip(b.State.Next, "same")
 			if b.State.Next == 50 {

@@ -103,6 +103,7 @@ func TestQueueSlotsAreChecked(t *testing.T) {
 }
 
 func checkQueueSlots(t *testing.T, db *testdb.DB) {
+	t.Helper()
 	for name, slots := range map[string]map[string]int{"is not a queue of this worker": {"other": 1}, "0 slots for queue default": {"default": 0}} {
 		_, err := taskkit.NewWorker(t.Context(), db.DB, registered(countKind, counting("w")), taskkit.Config{Schema: schemaOf(db), QueueSlots: slots})
 		var option *taskkit.OptionError

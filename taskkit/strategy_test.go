@@ -213,7 +213,8 @@ func TestMID43Shapes(t *testing.T) {
 			"buckets":     {submitted(t, db, buckets, rowsSpec{Rows: 100, Buckets: 4}, with), taskkit.StatusCompleted, taskkit.Progress{Total: -1, Done: 96, Skipped: 4}},
 			"SQLSTATE": {
 				submitted(t, db, unique, below(20), taskkit.WithStrategy(taskpolicy.Strategy{{Codes: []string{"23505"}, Do: taskpolicy.SkipItem}, {Do: taskpolicy.FailTask}})),
-				taskkit.StatusCompleted, taskkit.Progress{Total: 20, Done: 10, Skipped: 10},
+				taskkit.StatusCompleted,
+				taskkit.Progress{Total: 20, Done: 10, Skipped: 10},
 			},
 		} {
 			task := ended(t, db, c.id)

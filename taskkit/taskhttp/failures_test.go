@@ -36,7 +36,7 @@ func TestMID45RetrySelectedJobs(t *testing.T) {
 		e.reach(t, j.ID, taskhttp.Succeeded)
 		page := e.do(t, "GET", path(j.ID)+"/items", "")
 		for item, source := range map[string]taskkit.ID{"bad 3": second, "bad 1": second, "bad 2": first} {
-			if want := fmt.Sprintf(`{"item":%q,"outcome":"failed","code":"broken","source":"%s"}`, item, source); !strings.Contains(string(page.body), want) {
+			if want := fmt.Sprintf(`{"item":%q,"outcome":"failed","code":"broken","source":"%s"}`, item, source); !strings.Contains(page.body, want) {
 				t.Errorf("the items are %s, want %s", page.body, want)
 			}
 		}

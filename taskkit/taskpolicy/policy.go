@@ -2,6 +2,7 @@ package taskpolicy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -111,7 +112,7 @@ func (p Policies) Check() error {
 			problem = "another policy has its name"
 		case len(p[i].Name) > maxCode || strings.ContainsRune(p[i].Name, 0):
 			problem = fmt.Sprintf("its name has more than %d bytes, or a NUL byte", maxCode)
-		case !contains(actions, p[i].Do):
+		case !slices.Contains(actions, p[i].Do):
 			problem = fmt.Sprintf("Do is %.50q: use %s", p[i].Do, join(actions))
 		case n > maxConditions:
 			problem = fmt.Sprintf("it has %d conditions, more than %d", n, maxConditions)
@@ -180,7 +181,7 @@ func (i *Items) problem() string {
 		mark = float64(i.AtLeast)
 	}
 	switch {
-	case !contains([]Counter{Failed, Skipped, Deferred, Processed}, i.Of):
+	case !slices.Contains([]Counter{Failed, Skipped, Deferred, Processed}, i.Of):
 		return fmt.Sprintf("Items.Of is %.50q: use failed, skipped, deferred or processed", i.Of)
 	case i.Of == Processed && (i.Code != "" || i.Percent != 0):
 		return "Items counts processed items, which have no code and no share of themselves: use AtLeast alone"
@@ -194,15 +195,6 @@ func (i *Items) problem() string {
 		return fmt.Sprintf("Items.Low is %v: use 0 to the mark, %v", i.Low, mark)
 	}
 	return ""
-}
-
-func contains[T comparable](list []T, one T) bool {
-	for _, e := range list {
-		if e == one {
-			return true
-		}
-	}
-	return false
 }
 
 // Facts are what conditions are decided by.

@@ -165,7 +165,7 @@ func (s *Session) reactBy(step *Step, c *classify.Classification) (flow, bool) {
 	} else {
 		taken := step.takenItems()
 		to, ok := toMatch(taskpolicy.Batch, *c, taken == 1 || taken > 1 && step.Limit > 1)
-		found := false
+		var found bool
 		if on, found = strategy.React(to); !ok || !found {
 			return continueSession, false
 		}

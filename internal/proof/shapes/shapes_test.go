@@ -243,10 +243,10 @@ func TestShapes(t *testing.T) {
 			numbers[i] = i + 1
 		}
 		for _, f := range shapeFeatures {
-			t.Run(f.name, func(t *testing.T) {
+			t.Run(f.name, func(t *testing.T) { //nolint:paralleltest // one worker, whose batches a feature holds
 				want := ""
 				for _, shape := range shapes {
-					t.Run(shape.name, func(t *testing.T) {
+					t.Run(shape.name, func(t *testing.T) { //nolint:paralleltest // as above
 						s := &shapeTest{T: t, db: db, x: x, schema: schema, client: taskkit.NewClient(db.DB, taskkit.WithSchema(schema)), numbers: numbers, shape: shape.name}
 						s.submit = func(opts ...taskkit.SubmitOption) (taskkit.ID, error) { return shape.submit(s, opts...) }
 						got := f.run(s)

@@ -7,7 +7,7 @@ import (
 	"taskkit.dev/internal/taskgen/model"
 )
 
-// checks checks the methods CheckItems and CheckBucket of an executor, if there are such.
+// checks finds the methods CheckItems and CheckBucket of an executor, if there are such.
 func (r *resolver) checks(x *model.Executor, named *types.Named, batch *types.TypeList) {
 	if m := method(named, "CheckBucket"); m != nil {
 		switch {

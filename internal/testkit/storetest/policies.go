@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -31,11 +32,12 @@ func policiesDecided(e *env) {
 			if a.Decided == nil {
 				return fmt.Sprint(a.OK, " ", a.Control)
 			}
-			text := fmt.Sprint(a.OK, " ", a.Control, " restart ", a.Decided.Restart)
+			var text strings.Builder
+			fmt.Fprint(&text, a.OK, " ", a.Control, " restart ", a.Decided.Restart)
 			for _, f := range a.Decided.Fired {
-				text += fmt.Sprint(" ", f.Policy, " ", f.Do)
+				fmt.Fprint(&text, " ", f.Policy, " ", f.Do)
 			}
-			return text
+			return text.String()
 		}
 		state := func(id uuid.UUID) store.PolicyState {
 			o, err := e.s.TaskOptions(e.ctx(), id)
