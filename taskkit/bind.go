@@ -130,7 +130,7 @@ func (c *call[Spec, State, Result]) batch(s *session.Step, state json.RawMessage
 		if err := json.Unmarshal(s.Child.Segment, &b.Segment); err != nil {
 			return nil, Permanent("undecodable_segment", err)
 		}
-	case c.segmenter != nil:
+	case c.segmenter != nil && (s.Targets == nil || !s.Targets.Parts):
 		b.Segment = segment.All()
 	}
 	return b, nil

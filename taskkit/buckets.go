@@ -32,6 +32,7 @@ func (c *call[Spec, State, Result]) findSegments(ctx context.Context, s *session
 	if err != nil {
 		return nil, session.Next{}, nil, err
 	}
+	b.Segment = segment.Segment{}
 	plan, err := c.segmenter.Segments(ctx, b)
 	if err == nil && plan == nil {
 		err = Permanent(codeSegments, errors.New("the method Segments returned nil: return the Plan of a division"))

@@ -80,7 +80,7 @@ func Find[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[
 
 // WorkOf returns the task that has divided its people into buckets, or the task of the batch if it is no bucket.
 func WorkOf[Spec, State any](b *taskkit.Batch[Spec, State]) uuid.UUID {
-	if b.Segment == segment.All() {
+	if b.Segment.IsZero() || b.Segment == segment.All() {
 		return b.Task
 	}
 	return b.Parent
