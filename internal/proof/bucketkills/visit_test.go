@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,9 +21,10 @@ type visitSpec struct {
 	Round  int    `json:"round"`
 	Rows   int    `json:"rows"`
 	Column string `json:"column"` // id or name
+	IDs    []int  `json:"ids"`    // found by the buckets
 }
 
-// visitState is how far a bucket is, and of the task how many rows were visited.
+// visitState is how far a search is, and then how many rows were visited.
 type visitState struct {
 	After  int `json:"after"`
 	Visits int `json:"visits"`
@@ -30,7 +32,14 @@ type visitState struct {
 
 type visitBatch = taskkit.Batch[visitSpec, visitState]
 
-var visitKind = taskkit.NewKind(taskkind.Definition[visitSpec, visitState, int]{Name: "visit", BatchSize: 20, Segments: true})
+var visitKind = taskkit.NewKind(taskkind.Definition[visitSpec, visitState, int]{
+	Name: "visit", BatchSize: 20, MaxBatchSize: 20, Segments: true, Merge: true, Preview: true,
+	Targets: taskkit.TargetsFoundIn[visitState]("ids", func(s *visitSpec) *[]int { return &s.IDs }),
+})
+
+// fails and skips report what becomes of a row.
+func fails(id int) bool { return id%50 == 0 }
+func skips(id int) bool { return id%33 == 0 && !fails(id) }
 
 // visitor visits rows.
 type visitor struct{ table string }
@@ -47,52 +56,52 @@ func (v visitor) Segments(ctx context.Context, b *visitBatch) (*segment.Plan, er
 	return even.Plan()
 }
 
-// Execute implements [taskkit.Executor].
-func (v visitor) Execute(ctx context.Context, b *visitBatch) (taskkit.Next, error) {
+// Targets implements [taskkit.Targeter].
+func (v visitor) Targets(ctx context.Context, b *visitBatch) (ids []int, next taskkit.Next, err error) {
 	where, args, err := b.Segment.SQL(b.EntDriver().Dialect(), b.Spec.Column, 4)
 	if err != nil {
-		return taskkit.More, err
+		return nil, next, err
 	}
-	ids, err := v.next(ctx, b, where, args)
+	rows, err := b.Tx.QueryContext(ctx, "SELECT id FROM "+v.table+" WHERE round = $1 AND id > $2 AND "+where+" ORDER BY id LIMIT $3",
+		append([]any{b.Spec.Round, b.State.After, b.Limit}, args...)...)
 	if err != nil {
-		return taskkit.More, err
+		return nil, next, err
 	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(&b.State.After); err != nil {
+			return nil, next, err
+		}
+		ids = append(ids, b.State.After)
+	}
+	if len(ids) < b.Limit {
+		next = taskkit.Done
+	}
+	return ids, next, rows.Err()
+}
+
+// Execute implements [taskkit.Executor].
+func (v visitor) Execute(ctx context.Context, b *visitBatch) (taskkit.Next, error) {
+	ids, next := taskkit.Take(b, b.Spec.IDs)
 	select { // so that there is a time in which it can be killed
 	case <-time.After(5 * time.Millisecond):
 	case <-ctx.Done():
 		return taskkit.More, ctx.Err()
 	}
-	if len(ids) > 0 {
-		if _, err := b.Tx.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET visits = visits + 1 WHERE round = %d AND id IN (%s)",
-			v.table, b.Spec.Round, strings.Trim(strings.ReplaceAll(fmt.Sprint(ids), " ", ", "), "[]"))); err != nil {
-			return taskkit.More, err
+	visited := []string{"0"}
+	for _, id := range ids {
+		switch {
+		case fails(id):
+			b.Fail(id, taskkit.Permanent("fifty", nil))
+		case skips(id):
+			b.Skip(id, "thirty_three")
+		default:
+			visited = append(visited, strconv.Itoa(id))
 		}
-		b.State.After = ids[len(ids)-1]
-		b.State.Visits += len(ids)
-		b.Advance(len(ids))
 	}
-	if len(ids) == b.Limit {
-		return taskkit.More, nil
-	}
-	return taskkit.Done, nil
-}
-
-// next reads the ids of the next rows of the bucket.
-func (v visitor) next(ctx context.Context, b *visitBatch, where string, args []any) (ids []int, err error) {
-	rows, err := b.Tx.QueryContext(ctx, "SELECT id FROM "+v.table+" WHERE round = $1 AND id > $2 AND "+where+" ORDER BY id LIMIT $3",
-		append([]any{b.Spec.Round, b.State.After, b.Limit}, args...)...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+	b.State.Visits += len(visited) - 1
+	_, err := b.Tx.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET visits = visits + 1 WHERE round = %d AND id IN (%s)", v.table, b.Spec.Round, strings.Join(visited, ", ")))
+	return next, err
 }
 
 // Merge implements [taskkit.Merger].
