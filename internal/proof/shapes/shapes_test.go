@@ -104,7 +104,7 @@ func (s *shapeTest) seen(id taskkit.ID) string {
 	text := fmt.Sprintf("%s partial=%t %+v", task.Status, task.Partial, task.Progress)
 	for _, o := range []taskkit.Outcome{taskkit.OutcomeFailed, taskkit.OutcomeSkipped, taskkit.OutcomeSucceeded, taskkit.OutcomeUnprocessed} {
 		items := s.all(s.client.Items(s.Context(), id, o))
-		keys := texts(items)
+		keys := itemTexts(items)
 		slices.SortFunc(keys, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 		text += fmt.Sprintf("\n%s %v", o, keys)
 		for _, i := range items {
@@ -191,8 +191,8 @@ func (s *shapeTest) all(items iter.Seq2[taskkit.Item, error]) (list []taskkit.It
 	return list
 }
 
-// texts returns the texts of items.
-func texts(items []taskkit.Item) (keys []string) {
+// itemTexts returns the texts of items.
+func itemTexts(items []taskkit.Item) (keys []string) {
 	for _, i := range items {
 		keys = append(keys, i.Text())
 	}
