@@ -72,6 +72,7 @@ func TestCauses(t *testing.T) {
 		"approval: waits for approval before its first batch":                    {task: paused("it waits for approval before its first batch")},
 		"approval: waits for approval after its first 5 items":                   {task: paused("lunch"), background: store.Background{Options: store.Options{Conditions: lifecycle.Conditions{Canary: 5}}}},
 		"stop_policy: 1 of 5 processed items have failed, and the limit is 1":    {task: paused("1 of 5 processed items have failed, and the limit is 1")},
+		"rule: strategy: pause: an item has failed with moved":                   {task: paused("strategy: pause: an item has failed with moved")},
 		"child_failed: 2 of its children have failed: retry them, and resume it": {task: paused("2 of its children have failed: retry them, and resume it")},
 		"start: starts 20s from now":                                             {task: waits(""), workers: one},
 		"start: starts on 9999-12-31 00:00 UTC":                                  {task: task(StatusQueued, func(k *Task) { k.Wait, k.NotBefore = 1<<63-1, time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) })},

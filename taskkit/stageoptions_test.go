@@ -71,7 +71,7 @@ func TestMID33StageOptions(t *testing.T) {
 		// What only the stages can say ends the task before its first one.
 		for problem, o := range map[string]taskkit.SubmitOption{
 			`stage "other": WithStage has given it options`: taskkit.WithStage("other", taskkit.WithMaxRate(5)),
-			"WithCanary":  taskkit.WithStage("rows", taskkit.WithCanary(3)),
+			"WithDryRun":  taskkit.WithStage("first", taskkit.WithDryRun()),
 			"WithPreview": taskkit.WithStage("first", taskkit.WithPreview()),
 		} {
 			task := ended(t, db, submitted(t, db, composite, familySpec{}, o))

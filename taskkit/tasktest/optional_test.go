@@ -31,6 +31,11 @@ var optional = map[string]struct {
 	"segments": {executor: segmented{}, kind: taskkit.NewKind(taskkind.Definition[spec, state, int]{
 		Name: "greet_buckets", BatchSize: 2, Segments: true,
 	})},
+	"checks": {executor: checking{}, kind: taskkit.NewKind(taskkind.Definition[spec, state, int]{
+		Name: "greet_checked", BatchSize: 2, Segments: true, CheckBucket: true,
+		Targets:    taskkit.TargetsFoundIn[state]("people", func(s *spec) *[]string { return &s.People }),
+		CheckItems: taskkit.ItemsCheckedIn[state](func(s *spec) *[]string { return &s.People }),
+	})},
 	"stages": {executor: staged{}, kind: taskkit.NewKind(taskkind.Definition[spec, state, int]{
 		Name: "greet_stages", BatchSize: 2, Stages: true,
 	}), kinds: []tasktest.KindOption{tasktest.WithKind(kind, limited{})}},
@@ -87,6 +92,40 @@ func (segmented) Merge(total *state, part state) error {
 	return nil
 }
 
+// checking greets in two buckets, which find whom they greet, and has conditions that all meet.
+type checking struct{ limited }
+
+// Segments implements [taskkit.Segmenter].
+func (checking) Segments(ctx context.Context, b *taskkit.Batch[spec, state]) (*segment.Plan, error) {
+	return segmented{}.Segments(ctx, b)
+}
+
+// Targets implements [taskkit.Targeter].
+func (checking) Targets(ctx context.Context, b *taskkit.Batch[spec, state]) ([]string, taskkit.Next, error) {
+	where, args, err := b.Segment.SQL("sqlite3", "person", 1)
+	if err != nil {
+		return nil, taskkit.More, err
+	}
+	people, err := columnOf[string](ctx, b.Tx, "SELECT person FROM invited WHERE "+where+" ORDER BY person", args...)
+	return people, taskkit.Done, err
+}
+
+// CheckBucket implements [taskkit.BucketChecker].
+func (checking) CheckBucket(context.Context, *taskkit.Batch[spec, state]) (taskkit.Processing, error) {
+	return taskkit.Process, nil
+}
+
+// CheckItems implements [taskkit.ItemChecker].
+func (checking) CheckItems(_ context.Context, _ *taskkit.Batch[spec, state], people []string) ([]taskkit.Processing, error) {
+	return make([]taskkit.Processing, len(people)), nil
+}
+
+// Merge implements [taskkit.Merger].
+func (checking) Merge(total *state, part state) error {
+	total.Greeted += part.Greeted
+	return nil
+}
+
 // staged greets in two stages, one of which is in a queue of its own.
 type staged struct{ limited }
 
@@ -122,7 +161,7 @@ func TestOptionalMethodsUnderFaults(t *testing.T) {
 					return err
 				},
 			}
-			if name == "targets" {
+			if name == "targets" || name == "checks" {
 				c.Spec = spec{}
 			}
 			tasktest.TestExecutor(t, c)
