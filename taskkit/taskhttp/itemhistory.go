@@ -40,8 +40,15 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request, who Caller) err
 	if err != nil {
 		return err
 	}
-	if !json.Valid([]byte(q["item"])) {
-		return ErrBadParameter.because("item must be an item in JSON, such as 7 or \"Ada\" with its quotes")
+	text, ok := q["item"]
+	if !ok {
+		return ErrBadParameter.because("item must be given: JSON such as 7, or a text")
+	}
+	item := json.RawMessage(text)
+	if !json.Valid(item) {
+		if item, err = json.Marshal(text); err != nil {
+			return err
+		}
 	}
 	bounds, limit := taskkit.ItemBounds{Records: 1000, PerTask: 3}, defaultRecords
 	if text, ok := q["limit"]; ok {
@@ -58,7 +65,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request, who Caller) err
 	if len(f.Kinds) > 0 {
 		kind = f.Kinds[0]
 	}
-	found, err := s.client.ItemHistory(r.Context(), kind, json.RawMessage(q["item"]), bounds)
+	found, err := s.client.ItemHistory(r.Context(), kind, item, bounds)
 	if err != nil {
 		return err
 	}

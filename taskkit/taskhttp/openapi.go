@@ -270,7 +270,7 @@ func (s *Server) jobPaths() object {
 			}, responses(object{"200": itemsResponse()}, ErrBadParameter, ErrNoSuchJob, ErrNotAcceptable, ErrNotPossible, ErrDeleted)),
 		},
 		p + "/items": object{"get": operation("item_history", "List what became of one item in jobs, newest first", []any{
-			parameter("query", "item", "the item in JSON", textSchema),
+			object{"in": "query", "name": "item", "required": true, "schema": textSchema, "description": "the item in JSON; a text that is no JSON is a string"},
 			parameter("query", "kind", "only in jobs of this kind", kindSchema),
 			parameter("query", "limit", "the greatest number of records", object{"type": "integer", "minimum": 1, "maximum": maxRecords, "default": defaultRecords}),
 			parameter("query", "age", "only records that are at most so old", durationSchema),

@@ -1502,9 +1502,9 @@ export interface operations {
     };
     item_history: {
         parameters: {
-            query?: {
-                /** @description the item in JSON */
-                item?: string;
+            query: {
+                /** @description the item in JSON; a text that is no JSON is a string */
+                item: string;
                 /** @description only in jobs of this kind */
                 kind?: string;
                 /** @description the greatest number of records */
