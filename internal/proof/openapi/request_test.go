@@ -271,7 +271,7 @@ func (g *generator) value(t *rapid.T, ref *openapi3.SchemaRef, depth int) any {
 		return rapid.Bool().Draw(t, "flag")
 	case "array":
 		out := []any{}
-		for range rapid.IntRange(0, 5).Draw(t, "length") {
+		for range rapid.IntRange(int(min(s.MinItems, 5)), 5).Draw(t, "length") {
 			out = append(out, g.value(t, s.Items, depth+1))
 		}
 		return out

@@ -166,7 +166,7 @@ func (b *Base) ItemRecords(ctx context.Context, key string, age time.Duration, b
 		milliseconds = max(milliseconds, 1)
 	}
 	var records []store.ItemRecord
-	_, err := sqlrows.Query(ctx, b.q, b.SQL("SELECT task_id, id, created_date, item, outcome, code, detail, position, attempt, $5 <= 0 OR created_date >= ")+b.ago("$5")+
+	_, err := sqlrows.Query(ctx, b.q, b.SQL("SELECT task_id, id, created_date, item, outcome, code, detail, position, attempt, CAST($5 AS bigint) <= 0 OR created_date >= ")+b.ago("$5")+
 		b.SQL(" FROM {s}taskkit_task_item WHERE ")+where+" ORDER BY "+order+"created_date DESC, id DESC LIMIT $4",
 		[]any{key, optionalTime(before.Created), before.ID.String(), int64(limit(n)), milliseconds}, func(rows *sql.Rows) error {
 			var (
