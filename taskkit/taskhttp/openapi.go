@@ -194,7 +194,7 @@ var (
 	numberSchema   = object{"type": "number", "minimum": 0}
 	timeSchema     = object{"type": "string", "format": "date-time"}
 	idSchema       = object{"type": "string", "format": "uuid"}
-	durationSchema = object{"type": "string", "pattern": `^(0|([0-9]+(\.[0-9]+)?(h|m|s|ms|us|ns))+)$`}
+	durationSchema = object{"type": "string", "pattern": durationForm.String()}
 	periodSchema   = object{"type": "string", "pattern": `^(0|([0-9]+(\.[0-9]+)?(h|m|s|ms|us|ns))*)$`}
 	cursorSchema   = object{"type": "string", "pattern": `^([0-7][0-9a-f]{47}[0-7][0-9a-f]{15}[0-7][0-9a-f]{15})?$`}
 	kindSchema     = object{"type": "string", "pattern": `^([a-z][a-z0-9_]{0,62})?$`}

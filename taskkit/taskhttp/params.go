@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"math"
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,9 +41,15 @@ func query(r *http.Request, known ...string) (parameters, error) {
 	return p, nil
 }
 
-// duration reads a parameter like 30s or 500ms.
+// durationForm is the form of a duration.
+var durationForm = regexp.MustCompile(`^(0|([0-9]+(\.[0-9]+)?(h|m|s|ms|us|ns))+)$`)
+
+// duration reads a parameter like 30s or 500ms. One that is too long to be counted is the longest.
 func (p parameters) duration(name string) (time.Duration, error) {
 	d, err := time.ParseDuration(p[name])
+	if err != nil && durationForm.MatchString(p[name]) {
+		d, err = math.MaxInt64, nil
+	}
 	if err != nil || d < 0 {
 		return 0, ErrBadParameter.because("%s must be a duration like 30s or 500ms", name)
 	}

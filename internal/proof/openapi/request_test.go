@@ -229,6 +229,8 @@ func (g *generator) value(t *rapid.T, ref *openapi3.SchemaRef, depth int) any {
 				return id
 			}
 		}
+	case s.Format == "date-time":
+		return rapid.SampledFrom([]string{"2026-01-02T03:04:05Z", "1999-12-31T23:59:59.5+02:00"}).Draw(t, "time")
 	case s.Pattern != "":
 		return rapid.StringMatching(s.Pattern).Draw(t, "matching")
 	}
@@ -295,6 +297,9 @@ func (g *generator) value(t *rapid.T, ref *openapi3.SchemaRef, depth int) any {
 		if len(out) < int(s.MinProps) { //nolint:gosec // it is small
 			name := rapid.SampledFrom(names).Draw(t, "at least")
 			out[name] = g.value(t, s.Properties[name], depth+1)
+		}
+		if out["from"] != nil && out["to"] != nil {
+			out["to"] = "2100-01-01T00:00:00Z" // the end of a period is after its beginning
 		}
 		return out
 	}
