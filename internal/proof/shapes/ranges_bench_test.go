@@ -53,7 +53,12 @@ func BenchmarkRanges(b *testing.B) {
 			ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 			done := make(chan error, 1)
 			go func() { done <- w.Run(ctx) }()
-			b.Cleanup(func() { cancel(); <-done })
+			b.Cleanup(func() {
+				cancel()
+				if err := <-done; err != nil {
+					b.Errorf("worker: %v", err)
+				}
+			})
 		}
 		client := taskkit.NewClient(db.DB, taskkit.WithSchema(schema))
 		for _, parallel := range []int{0, 8} {
