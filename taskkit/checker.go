@@ -29,7 +29,7 @@ type ItemChecker[Spec, State, Target any] interface {
 //
 // CheckBucket is called for each segment in a batch of the task itself, before the bucket is submitted; b.Segment is the segment.
 // For a bucket that is left out no child is submitted. One with [Skip] is recorded by its code, as an item of the task that was skipped, whose
-// key is the segment, and [Client.WriteBuckets] has a line for it. It is not counted, since nobody has counted its items. It does
+// key is the segment, and [Client.WriteBuckets] has a line for it. Its items are not counted. It does
 // not make the task partial: its kind says that there is nothing to do.
 //
 // What CheckBucket writes through b.Tx is committed with the batch that submits the buckets; changes to b.State are not kept. It is called

@@ -108,7 +108,7 @@ type Config struct {
 	// QueueSlots bounds how many tasks of a queue this worker has at once, by the name of the queue, one of Queues: {"reports": 2}. Parts of
 	// a task are in its queue, so it bounds how many buckets of a task a worker executes, too. Another worker may have another number, and
 	// one that is not to execute such tasks does not serve the queue; for a bound over all workers see [WithLimit]. Each queue with
-	// slots of its own costs a claim of its own, and its tasks are not claimed in one order with those of other queues. To change it, restart
+	// slots of its own costs a claim of its own, and its tasks are not claimed in one order with the tasks of other queues. To change it, restart
 	// the worker. Defaults to none: a queue may have all slots.
 	QueueSlots map[string]int
 

@@ -26,8 +26,8 @@ import (
 
 // Correction says what a failed item becomes in a retry.
 type Correction struct {
-	Task      ID     `json:"task,omitzero"` // with the item, if it is not the retried one: a bucket
-	Position  int64  `json:"position"`      // that of the item
+	Task      ID     `json:"task,omitzero"` // the bucket that has the item; zero: the retried task itself
+	Position  int64  `json:"position"`      // of the item
 	Item      string `json:"item"`          // its text, see [Item.Text]
 	Corrected string `json:"corrected"`     // a text of the same form; "": the item stays as it is
 }

@@ -11,8 +11,8 @@ import (
 	"taskkit.dev/taskkit/segment"
 )
 
-// The items of a task with buckets are counted before its submission, when it starts, with each bucket, or not at all. The total is the
-// whole one or unknown, and never that of the buckets so far.
+// The items of a task with buckets are counted before its submission, when it starts, with each bucket, or not at all. The total is
+// complete or unknown; it never counts only the buckets that exist so far.
 func TestMID50CountingModes(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {

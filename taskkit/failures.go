@@ -19,7 +19,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// Failures selects failed items of tasks that have ended. Either Tasks names these, or Kind and From do.
+// Failures selects failed items of tasks that have ended. Either Tasks lists the tasks, or Kind and From select them.
 type Failures struct {
 	Tasks []ID // at most 1,000
 	// Kind selects the tasks of a kind, at most 1,000, with an item that failed at From or later. Previews, and tasks that have not
@@ -39,16 +39,16 @@ const (
 	maxFailuresRead = 1_000_000
 )
 
-// RetrySelected submits one new task over failed items of several tasks, and returns its id: those that f selects, the newest task
-// first and of each task in the order of its set. What fails later is not in it, and [Item] says of each item of the new task which
-// task it is from. An item that failed in several of the tasks is in it once, as that of the newest.
+// RetrySelected submits one new task over failed items of several tasks, and returns its id. It takes the items that f selects, the newest task
+// first, and the items of each task in the order of its set. Items that fail later are not in it. Item.Source of an item of the new task is
+// the task that it is from. An item that failed in several of the tasks is in it once, from the newest task.
 //
 // The tasks must be of one kind and have the same spec, apart from their items, and the same owner and run-as, unless [OwnedBy]
-// and [RunAs] are given. Everything else that the new task has from another it has from the newest, which is its Task.Follows. If one
-// of them has [WithApproval], the newest must have it too, or it must be given.
+// and [RunAs] are given. The new task takes everything else from the newest task, which is its Task.Follows. If one
+// of the tasks has [WithApproval], the newest must have it too, or it must be given.
 //
 // A second call with the same selection of the same tasks returns a *[DuplicateError] with the id of the first new task, for as long
-// as that is kept. Other options, transactions and errors are those of [Client.RetryFailed]. A Failures that names no tasks, or more
+// as that is kept. Other options, transactions and errors are as for [Client.RetryFailed]. A Failures that names no tasks, or more
 // than its bounds, is an *[OptionError].
 func (c *Client) RetrySelected(ctx context.Context, f Failures, opts ...SubmitOption) (ID, error) {
 	forgetSubmitted(opts)
@@ -267,7 +267,7 @@ func (f *followUp) selectedTargets(ctx context.Context, s *selected, first *fail
 	}
 }
 
-// also reads another task of a selection, and checks that the new task can have its items beside those of the first.
+// also reads another task of a selection. It checks that the new task can take its items together with the items of the first task.
 func (f *followUp) also(ctx context.Context, s *selected, id ID, first *failedItems) (*failedItems, error) {
 	from, err := f.from.Also(ctx, id)
 	if err != nil {

@@ -205,7 +205,7 @@ func (f *followUp) retryFailed(ctx context.Context, corrected *corrections) erro
 	return nil
 }
 
-// failedItems are the failed items of a task, or those of them that are selected.
+// failedItems are the failed or the selected failed items of a task.
 type failedItems struct {
 	spec      []byte                       // of the task, without its targets
 	sources   iter.Seq2[itemSource, error] // the tasks that have the items
@@ -292,7 +292,7 @@ func (s itemSource) targets(ctx context.Context, corrected *corrections) iter.Se
 				yield(nil, err)
 				return
 			}
-			if i.Position == 0 { // of a part; those of the task itself have been looked for
+			if i.Position == 0 { // in a part; the task itself was checked before
 				yield(nil, &ItemsError{ID: s.set.id, Action: actRetryFailed, Problem: unplacedItems, Keys: []string{i.Key}})
 				return
 			}

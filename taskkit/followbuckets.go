@@ -11,7 +11,7 @@ import (
 )
 
 // ofBuckets is the problem of a task whose buckets find their items themselves.
-const ofBuckets = "its items are those of its buckets or stages: submit a new task for those that Items lists as failed"
+const ofBuckets = "its items are those of its buckets or stages: submit a new task for the items that Items lists as failed"
 
 // buckets returns the buckets of the task that the new one is made from, in the order in which their items are listed.
 func (f *followUp) buckets(ctx context.Context) iter.Seq2[*store.ChildTask, error] {

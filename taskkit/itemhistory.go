@@ -21,7 +21,7 @@ type ItemBounds struct {
 const (
 	defaultRecords, maxRecords = 5, 1000
 	defaultPerTask             = 3
-	// historyPage is how many records are read at once, and historyRead how many of the item in all kinds and tasks.
+	// historyPage is how many records are read at once, and historyRead bounds what is read of all kinds and tasks.
 	historyPage, historyRead = 100, 10_000
 )
 

@@ -36,7 +36,7 @@ type Item struct {
 	Position int64           `json:"position,omitempty"` // in the list of Take, from 1; 0: unknown
 	Attempt  int             `json:"attempt"`            // of an item that failed or was skipped
 	Created  time.Time       `json:"created,omitzero"`   // when the outcome was stored, if it was
-	// Task is the child that has the item, such as a bucket, to whose list its Position belongs; zero: the task itself. The Position of an
+	// Task is the child that has the item, such as a bucket, and Position is its place in the list of that child; zero: the task itself. The Position of an
 	// item of a range belongs to the list or the set of the whole task.
 	Task ID `json:"task,omitzero"`
 	// Stage is the stage that has the item; "": it belongs to none. A stage of a stage is "outer/inner".

@@ -139,7 +139,7 @@ func TestMID37Ranges(t *testing.T) {
 }
 
 // Deferred items of ranges are tried again in their range; failed and unprocessed items of a divided task are retried and
-// continued as those of another.
+// continued like the items of any other task.
 func TestMID37FollowRanges(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {

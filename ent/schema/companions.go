@@ -86,7 +86,7 @@ func (TaskItem) Indexes() []ent.Index {
 		index.Fields("task_id", "outcome", "position", "id").StorageKey("taskkit_item_outcome"),
 		// What became of one item in all tasks, by time.
 		index.Fields("item", "created_date", "id").StorageKey("taskkit_item_history"),
-		// Those of all tasks that have failed, by time. By "=" a planner would expect few, and sort all of them.
+		// The failed items of all tasks, by time. By "=" a planner would expect few items, and sort all of them.
 		index.Fields("created_date", "id").StorageKey("taskkit_item_failed").Annotations(entsql.IndexWhere("outcome <> 'skipped' AND outcome <> 'deferred'")),
 	}
 }

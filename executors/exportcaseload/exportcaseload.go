@@ -58,7 +58,7 @@ type Result struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// Executor exports people, those of a query in buckets.
+// Executor exports people. The people of a query are exported in buckets.
 //
 //taskkit:executor export_caseload batch=1000 targets=targets.people preview
 type Executor struct {

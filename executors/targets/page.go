@@ -64,8 +64,8 @@ func Take[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[
 	return p.People, p.Next, nil
 }
 
-// Find returns the next people of a query, at most b.Limit, and moves the cursor behind them; of a bucket, see [Targets.Segments], those of
-// its segment. An executor returns them from its method Targets.
+// Find returns the next people of a query, at most b.Limit, and moves the cursor behind them. In a bucket, see [Targets.Segments], it returns
+// the people of the segment. An executor returns them from its method Targets.
 func Find[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[Spec, State], t Targets, cursor *Cursor) ([]uuid.UUID, taskkit.Next, error) {
 	if t.Query == nil {
 		return nil, taskkit.Done, nil

@@ -22,7 +22,7 @@ const (
 	ActApprove Action = "approve"
 	// ActChange changes settings of a task: its stop policy, priority, rate, or how many of its buckets are open.
 	ActChange Action = "change"
-	// ActNotify is recorded of a policy that has fired; nobody can request it.
+	// ActNotify records that a policy has fired. It cannot be requested.
 	ActNotify Action = "notify"
 )
 

@@ -17,7 +17,7 @@ type Child struct {
 	// the spec of its parent, and is not stored again.
 	Segment json.RawMessage `json:"segment,omitempty"`
 	// Range is the part of the parent's targets that the child has, be they in its spec or frozen; nil: the child is no range. Positions
-	// in the row and the items of a range count from its beginning. The spec is that of the parent, as the spec of a bucket is.
+	// in the row and the items of a range count from its beginning. As a bucket, it has the spec of its parent.
 	Range  *Range `json:"range,omitempty"`
 	Number int64  `json:"number,omitempty"` // of a bucket or a range, from 1
 	Stage  string `json:"stage,omitempty"`  // its name; "": the child is none

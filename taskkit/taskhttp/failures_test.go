@@ -16,7 +16,7 @@ import (
 	"taskkit.dev/taskkit/taskhttp"
 )
 
-// Failed items of several jobs become one job, for who may retry those of each.
+// Failed items of several jobs become one job, for a caller who may retry each of them.
 func TestMID45RetrySelectedJobs(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {

@@ -9,9 +9,9 @@ import (
 
 // Policies are the policies of a task. Each is decided by itself, in their order.
 //
-// They are decided with each checkpoint of the task and with each attempt of it that fails, in the same transaction; of a task with
-// buckets, ranges, stages or other children also with those of the children, to any depth, over their sums. So the work that is in
-// flight at the same time on other workers is still committed. A time is seen at the next checkpoint or failed attempt after
+// They are decided in the transaction of each checkpoint and each failed attempt of the task. If it has
+// buckets, ranges, stages or other children, these count too, to any depth, and the policies are decided over the sums. Work that is in
+// flight on other workers at that time is still committed. A time is seen at the next checkpoint or failed attempt after
 // it: while a task waits, nothing is decided. A checkpoint that ends the task decides nothing. A preview is a task of its own, and
 // counts for itself.
 type Policies []Policy

@@ -35,7 +35,7 @@ type current struct {
 	tries, stored int
 	limit         *Sizer // of batches
 
-	planned  bool // the plan was read: options are those of the task
+	planned  bool // the plan was read, and options are complete
 	started  bool // the session has left the queue of permits and begun to execute
 	begun    bool // the task is EXECUTING in the database
 	executed bool // a batch has been committed
@@ -130,7 +130,7 @@ func (c *current) check(w *store.Write) {
 	}
 }
 
-// watch makes the store decide policies after a write that counts for them: those of the task, and those above.
+// watch makes the store decide policies after a write that counts for them: the policies of the task and of its ancestors.
 func (c *current) watch(w *store.Write) {
 	if o := c.options; o != nil {
 		w.Watched, w.Policies = o.Watched, len(o.Policies) > 0 && !w.To.Terminal()

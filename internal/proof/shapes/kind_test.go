@@ -15,7 +15,7 @@ import (
 // errPlanned is an error of an item.
 var errPlanned = errors.New("planned")
 
-// shapeSpec has numbers, or lets the task find those of the table.
+// shapeSpec has numbers; if it has none, the task finds the numbers of the table.
 type shapeSpec struct {
 	Numbers []int `json:"numbers"`
 }

@@ -124,8 +124,8 @@ func (a *app) retryItemsCommand() *cobra.Command {
 		Short: "Submit tasks for the failed items of others",
 		Long: `Submit a new task for each task that has ended, over its failed items.
 
-With --together, or a flag that selects items, one new task is submitted over those of all
-tasks. --kind with --since selects all tasks of a kind instead of naming them.
+With --together, or a flag that selects items, one new task is submitted over the failed items of
+all tasks. --kind with --since selects all tasks of a kind instead of naming them.
 
 With --corrected, what the file has in its column corrected takes the place of an item.
 Make the file with "taskkit items TASK --failed -o csv", and change nothing else in it,

@@ -48,7 +48,7 @@ An item that is a string is written without quotes of its own, and any other ite
 With --failed alone there is also an empty column, corrected, to be filled for
 "taskkit retry-failed --corrected". The list may have any length: the command writes it while it reads it.
 
-With --item, and without a task, list what became of one item in all tasks, or in those of
+With --item, and without a task, list what became of one item in all tasks, or in the tasks of
 --kind, the newest first: where it failed, was skipped or is deferred. There are at most 5
 records, and 3 of a task; -n and --age change that.`,
 		Example: `  taskkit items @last --failed
