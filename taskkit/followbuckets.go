@@ -13,8 +13,8 @@ import (
 // ofBuckets is the problem of a task whose buckets find their items themselves.
 const ofBuckets = "its items are those of its buckets or stages: submit a new task for the items that Items lists as failed"
 
-// buckets returns the buckets of the task that the new one is made from, in the order in which their items are listed.
-func (f *followUp) buckets(ctx context.Context) iter.Seq2[*store.ChildTask, error] {
+// parts returns the buckets or the ranges of the task that the new one is made from, in the order in which their items are listed.
+func (f *followUp) parts(ctx context.Context) iter.Seq2[*store.ChildTask, error] {
 	return func(yield func(*store.ChildTask, error) bool) {
 		for after := uuid.Nil; ; {
 			page, err := f.from.Children(ctx, f.from.Task.ID, after, itemsPage, false)
@@ -23,7 +23,7 @@ func (f *followUp) buckets(ctx context.Context) iter.Seq2[*store.ChildTask, erro
 				return
 			}
 			for i := range page {
-				if after = page[i].ID; page[i].Segment != nil && !yield(&page[i], nil) {
+				if after = page[i].ID; page[i].Bucket() && !yield(&page[i], nil) {
 					return
 				}
 			}
@@ -51,7 +51,7 @@ func (f *followUp) source(ctx context.Context, bucket *store.ChildTask, selects 
 // failedInBuckets returns the failed items of all buckets.
 func (f *followUp) failedInBuckets(ctx context.Context, selects func(*store.Item) bool) (*failedItems, error) {
 	failed := &failedItems{spec: f.from.Plan.Spec, inBuckets: true}
-	for bucket, err := range f.buckets(ctx) {
+	for bucket, err := range f.parts(ctx) {
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (f *followUp) failedInBuckets(ctx context.Context, selects func(*store.Item
 		}
 	}
 	failed.sources = func(yield func(itemSource, error) bool) {
-		for bucket, err := range f.buckets(ctx) {
+		for bucket, err := range f.parts(ctx) {
 			var s itemSource
 			switch {
 			case err != nil:
@@ -87,7 +87,7 @@ func (f *followUp) continueBuckets(ctx context.Context) error {
 		return refuse("%d of its %d buckets have not begun, and nothing says which items these have: retry it if it has failed, or submit the work anew", all-t.Progress.Position, all)
 	}
 	left := int64(0)
-	for bucket, err := range f.buckets(ctx) {
+	for bucket, err := range f.parts(ctx) {
 		switch {
 		case err != nil:
 			return err
@@ -103,7 +103,7 @@ func (f *followUp) continueBuckets(ctx context.Context) error {
 	}
 	f.Spec, f.Start.State = f.from.Plan.Spec, nil
 	f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: true, Keys: func(yield func([]byte, error) bool) {
-		for bucket, err := range f.buckets(ctx) {
+		for bucket, err := range f.parts(ctx) {
 			var s itemSource
 			if err == nil {
 				s, err = f.source(ctx, bucket, nil)

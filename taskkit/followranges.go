@@ -5,8 +5,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"taskkit.dev/internal/store"
 )
 
@@ -16,19 +14,11 @@ func (f *followUp) ranges(ctx context.Context) ([]store.ChildTask, error) {
 		return nil, nil
 	}
 	parts := []store.ChildTask{}
-	for after := uuid.Nil; ; {
-		page, err := f.from.Children(ctx, f.from.Task.ID, after, itemsPage, false)
+	for part, err := range f.parts(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		for i := range page {
-			if after = page[i].ID; page[i].Range != nil {
-				parts = append(parts, page[i])
-			}
-		}
-		if len(page) < itemsPage {
-			break
-		}
+		parts = append(parts, *part)
 	}
 	slices.SortFunc(parts, func(a, b store.ChildTask) int { return cmp.Compare(a.Range.From, b.Range.From) })
 	return parts, nil

@@ -204,14 +204,7 @@ WHERE id = $1 AND `+takes), g.id.String(), reason)
 	if !g.parent {
 		return true, nil
 	}
-	for parents := []uuid.UUID{g.id}; len(parents) > 0; {
-		changed, _, err := t.passOn(ctx, q, &requestedOf{control, uuid.Nil, parents}, passedPage)
-		if err != nil {
-			return false, err
-		}
-		parents = changed
-	}
-	return true, nil
+	return true, t.passOnAll(ctx, q, control, []uuid.UUID{g.id})
 }
 
 // forgetFailing lets a task go on, after a retry, that had to fail because of a policy, and changes its encoded options.

@@ -107,7 +107,7 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 		if reason == "" {
 			continue
 		}
-		if err := t.pauseAll(ctx, q, of.id, of.status, reason); err != nil {
+		if _, err := t.requestAll(ctx, q, &governed{id: of.id, status: of.status, parent: true}, lifecycle.Pause, reason); err != nil {
 			return nil, fmt.Errorf("pause task %s: %w", of.id, err)
 		}
 		reached = true
@@ -115,7 +115,7 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 	if late {
 		parents, err := sqlrows.IDs(ctx, q, t.SQL("SELECT DISTINCT parent_id FROM {s}taskkit_queued_task WHERE id "+t.anyID("$1")), t.idsArg(ids))
 		if err == nil {
-			err = t.pauseChildren(ctx, q, parents)
+			err = t.passOnAll(ctx, q, lifecycle.Pause, parents)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("pause %d tasks with those above: %w", len(ids), err)
@@ -127,21 +127,10 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 	return sqlrows.IDs(ctx, q, t.SQL("SELECT id FROM {s}taskkit_queued_task WHERE id "+t.anyID("$1")+" AND control = 'PAUSE'"), t.idsArg(ids))
 }
 
-// pauseAll pauses a task whose row the caller has locked, and its children. Those whose rows are locked the workers reach later.
-func (t Statements) pauseAll(ctx context.Context, q store.Querier, id uuid.UUID, was lifecycle.Status, reason string) error {
-	if _, err := q.ExecContext(ctx, t.SQL(`UPDATE {s}taskkit_queued_task SET control = 'PAUSE', control_by = NULL, control_reason = $2 WHERE id = $1`), id.String(), reason); err != nil {
-		return err
-	}
-	if err := t.recordEvent(ctx, q, id, store.Request{Action: lifecycle.ActPause, Reason: reason}, was); err != nil {
-		return err
-	}
-	return t.pauseChildren(ctx, q, []uuid.UUID{id})
-}
-
-// pauseChildren pauses the children of paused tasks, to any depth.
-func (t Statements) pauseChildren(ctx context.Context, q store.Querier, parents []uuid.UUID) error {
+// passOnAll passes a request on tasks on to their children, to any depth. The workers reach later the children whose rows are locked.
+func (t Statements) passOnAll(ctx context.Context, q store.Querier, control lifecycle.Control, parents []uuid.UUID) error {
 	for len(parents) > 0 {
-		changed, _, err := t.passOn(ctx, q, &requestedOf{lifecycle.Pause, uuid.Nil, parents}, passedPage)
+		changed, _, err := t.passOn(ctx, q, &requestedOf{control, uuid.Nil, parents}, passedPage)
 		if err != nil {
 			return err
 		}
@@ -150,5 +139,5 @@ func (t Statements) pauseChildren(ctx context.Context, q store.Querier, parents 
 	return nil
 }
 
-// passedPage is how many children one statement pauses of a task that has reached its stop policy.
+// passedPage is how many children one statement pauses or stops with a task whose policy has fired.
 const passedPage = 1000
