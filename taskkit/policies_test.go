@@ -130,7 +130,11 @@ func TestMID46Actions(t *testing.T) {
 				k := taskkit.NewKind(d)
 				w, config := new(watcher), unhurried(t, db)
 				config.Observer = w
-				started(t, db, registered(k, newMixed()), config)
+				x := newMixed()
+				if c.when.Runs > 0 {
+					x.delay = 50 * time.Millisecond // SQLite counts milliseconds
+				}
+				started(t, db, registered(k, x), config)
 				id := submitted(t, db, k, below(100), taskkit.WithPolicies(taskpolicy.Policy{Name: "p", When: c.when, Do: c.do}))
 				if c.pausedA > 0 {
 					task := paused(t, db, id)
