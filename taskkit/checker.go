@@ -2,13 +2,10 @@ package taskkit
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/engine/session"
-	"taskkit.dev/internal/itemkey"
-	"taskkit.dev/internal/store"
 )
 
 // ItemChecker is an [Executor] with a condition for its items. The directive of the kind names their list, with targets=FIELD, and
@@ -114,50 +111,4 @@ func takeChecked[T any](step *session.Step) ([]T, Next) {
 		panic(misuse(fmt.Errorf("Take was given a list of %T, and the items that CheckItems has checked are others: give Take the list that targets= names in the directive", want)))
 	}
 	return checked.items, checked.next
-}
-
-// nextBuckets returns the tasks of the next buckets, at most room, of those that were read, and the position after them. skipped
-// has the codes of those that are left out, by their position.
-func (c *call[Spec, State, Result]) nextBuckets(ctx context.Context, s *session.Step, state json.RawMessage, parts []json.RawMessage, room int) (tasks []store.NewTask, to int, skipped map[int]string, err error) {
-	from, most := s.Position(s.Targets.Total), min(room, s.Targets.Most)
-	var b *Batch[Spec, State]
-	if c.bucketChecker != nil && room > 0 {
-		most = min(defaultBuckets, s.Targets.Most) // some are left out
-		if b, err = c.batch(s, state); err != nil {
-			return nil, from, nil, err
-		}
-	}
-	for to = from; to < min(from+most, s.Targets.Total) && len(tasks) < room; to++ {
-		part, p := parts[to-s.Targets.From], Process
-		if b != nil {
-			if err := json.Unmarshal(part, &b.Segment); err != nil {
-				return nil, from, nil, Permanent("undecodable_segment", err)
-			}
-			if p, err = c.bucketChecker.CheckBucket(ctx, b); err != nil {
-				return nil, from, nil, segmentsError(err)
-			}
-		}
-		switch {
-		case p.code != "":
-			if skipped == nil {
-				skipped = make(map[int]string)
-			}
-			skipped[to] = p.code
-		case !p.countOnly:
-			tasks = append(tasks, c.part(s, store.Child{Segment: part, Number: int64(to) + 1}, -1))
-		}
-	}
-	return tasks, to, skipped, nil
-}
-
-// takeBuckets moves the position of the task behind buckets, and records those that are left out.
-func takeBuckets(s *session.Step, parts []json.RawMessage, from, to int, skipped map[int]string) {
-	if to == from {
-		return
-	}
-	key := func(i int) string { return itemkey.OfJSON(parts[i-s.Targets.From]) }
-	s.Pass(s.Targets.Total, to-from, key)
-	for i, code := range skipped {
-		s.SkipPart(key(i), int64(i)+1, code)
-	}
 }

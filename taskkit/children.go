@@ -122,8 +122,8 @@ func WithChildFailure(f ChildFailure) SubmitOption {
 // merged, see [Merger]. The directive can say it for all tasks of the kind, with parallel=N; a preview, and a task with a
 // canary or a rate, is executed as a whole then.
 //
-// Less than 1 is an *[OptionError], and so is a kind with neither Segments nor targets, a task without targets, a kind with a
-// result and without a method Merge, and for ranges WithPreview, WithCanary, WithMaxRate and WithCoalescing.
+// Less than 1 is an *[OptionError], and so are WithPreview, WithCanary, WithMaxRate and WithCoalescing with it, a kind with neither Segments
+// nor targets, and for ranges a task without targets and a kind with a result and without a method Merge.
 func WithMaxParallel(n int) SubmitOption {
 	return submitOption(func(s *submission) {
 		if n < 1 {

@@ -19,12 +19,14 @@ import (
 // first task with [WithApproval] the new task waits for an approval of its own, before its
 // first batch.
 //
+// The failed items of all ranges, and of all buckets that find their targets, are retried by one task.
+//
 // The items of a task are retried once: the new task has an idempotency key that
 // belongs to the first task, and a second call returns a *[DuplicateError] with the id of
 // the first, for as long as that is kept. [WithIdempotencyKey] sets another key.
 //
 // A task that has not ended is a *[StateError]. An *[ItemsError] is returned for a
-// task without failed items, for one with children or [WithVersion], for a live walk, and for failed items that are no
+// task without failed items, for one with stages or other children of its own, for one with [WithVersion], for a live walk, also in buckets, and for failed items that are no
 // elements of the task's list or set, because the executor did not pass to [Batch.Fail]
 // what [Take] returned. It returns [ErrNotFound] when there is no such task. After an
 // error nothing is stored; a caller's transaction must be rolled back.
@@ -40,13 +42,16 @@ func (c *Client) RetryFailed(ctx context.Context, id ID, opts ...SubmitOption) (
 // A live walk, and any other kind whose directive does not name its list, goes on from
 // its state and from the position of [Take].
 //
-// Options, transactions and what is taken from the first task are those of
+// The items that no range or bucket has processed are continued by one task, which begins with the zero State, as they did. All
+// buckets must have begun and found their targets.
+//
+// Options, transactions and what is taken from the first task are as for
 // [Client.RetryFailed], but for the idempotency key, which cannot be changed: a task is
 // continued once, and cannot be retried by [Client.Retry] after that, for as long as
 // the new task is kept.
 //
 // A task that was not stopped and has not failed is a *[StateError]. One that has
-// processed all items is an *[ItemsError], and so is one that has children or [WithVersion], or is a bucket.
+// processed all items is an *[ItemsError], and so is one with stages or other children of its own, one with [WithVersion], and a bucket.
 func (c *Client) Continue(ctx context.Context, id ID, opts ...SubmitOption) (ID, error) {
 	return c.follow(ctx, id, opts, func(f *followUp) error { return f.continues(ctx) })
 }

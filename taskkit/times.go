@@ -64,7 +64,7 @@ const (
 // a second gives its slot back meanwhile. It can be changed while the task runs, see [Client.Change].
 //
 // It is an *[OptionError] below 0.001 and above 1,000,000, with [WithCoalescing], and for a kind with
-// buckets or stages, whose items others process.
+// stages, which process the items. A task of a kind with buckets or parallel=N is executed as a whole with it.
 func WithMaxRate(itemsPerSecond float64) SubmitOption {
 	return submitOption(func(s *submission) {
 		if problem := checkRate(itemsPerSecond); problem != "" {

@@ -99,11 +99,15 @@ func (o *Options) countsCode(of taskpolicy.Counter, code string) bool {
 func (o *Options) DecidePolicies(id uuid.UUID, now, started time.Time, at lifecycle.Progress) []Fired {
 	s := &o.PolicyState
 	now = now.UTC()
-	if processed := at.Processed(); s.Progressed.IsZero() || processed > s.Processed {
-		s.Processed, s.Progressed, s.Attempts = processed, now, ifMore(processed > s.Processed, 0, s.Attempts)
+	processed := at.Processed()
+	if processed > s.Processed {
+		s.Attempts = 0
+	}
+	if processed > s.Processed || s.Progressed.IsZero() {
+		s.Processed, s.Progressed = processed, now
 	}
 	f := &taskpolicy.Facts{
-		Processed: at.Processed(), Failed: at.Failed, Skipped: at.Skipped, Deferred: s.Deferred, Codes: s.Codes,
+		Processed: processed, Failed: at.Failed, Skipped: at.Skipped, Deferred: s.Deferred, Codes: s.Codes,
 		Attempts: s.Attempts, Restarts: s.Restarts, Idle: now.Sub(s.Progressed),
 	}
 	if !started.IsZero() {
@@ -135,13 +139,6 @@ func (o *Options) DecidePolicies(id uuid.UUID, now, started time.Time, at lifecy
 		}
 	}
 	return fired
-}
-
-func ifMore(more bool, yes, no int64) int64 {
-	if more {
-		return yes
-	}
-	return no
 }
 
 // WithPolicyState returns stored options with another state of the policies.

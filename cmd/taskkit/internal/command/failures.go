@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
-	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
 )
 
@@ -74,11 +72,5 @@ func (a *app) retrySelected(ctx context.Context, args []string, f *failureFlags,
 	if err != nil {
 		return err
 	}
-	made, err := db.Task(ctx, id)
-	if err != nil {
-		return err
-	}
-	return a.print(operatorsTask(made), func(w io.Writer) {
-		fmt.Fprintln(w, screen.Text(fmt.Sprintf("task %s retries %d failed items", id, made.Progress.Total)))
-	})
+	return a.printMade(ctx, db, id, func(made *taskkit.Task) string { return fmt.Sprintf("retries %d failed items", made.Progress.Total) })
 }

@@ -45,12 +45,17 @@ func (a *app) followOne(ctx context.Context, db *connection, text, describe stri
 	if err != nil {
 		return err
 	}
+	return a.printMade(ctx, db, id, func(*taskkit.Task) string { return fmt.Sprintf("%s %s", describe, first.ID) })
+}
+
+// printMade prints a task that was made from others, and says what it does.
+func (a *app) printMade(ctx context.Context, db *connection, id taskkit.ID, does func(*taskkit.Task) string) error {
 	made, err := db.Task(ctx, id)
 	if err != nil {
 		return err
 	}
 	return a.print(operatorsTask(made), func(w io.Writer) {
-		fmt.Fprintln(w, screen.Text(fmt.Sprintf("task %s %s %s", id, describe, first.ID)))
+		fmt.Fprintln(w, screen.Text(fmt.Sprintf("task %s %s", id, does(made))))
 	})
 }
 
