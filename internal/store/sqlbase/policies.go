@@ -29,6 +29,7 @@ func ofWatched(writes []*store.Write) (ids []uuid.UUID) {
 type governed struct {
 	id      uuid.UUID
 	status  lifecycle.Status
+	control lifecycle.Control // before
 	at      lifecycle.Progress
 	now     time.Time
 	started time.Time
@@ -56,7 +57,7 @@ func (t Statements) readGoverned(ctx context.Context, q store.Querier, writes []
   SELECT q.id, q.id FROM {s}taskkit_queued_task q WHERE q.id `+t.anyID("$1")+`
   UNION SELECT above.origin, q.parent_id FROM above JOIN {s}taskkit_queued_task q ON q.id = above.id WHERE q.parent_id IS NOT NULL
 )
-SELECT above.origin, q.id, q.workflow_status, q.items_done, q.items_failed, q.items_skipped, {now}, `+firstStart+`, p.options
+SELECT above.origin, q.id, q.workflow_status, q.control, q.items_done, q.items_failed, q.items_skipped, {now}, `+firstStart+`, p.options
 FROM above JOIN {s}taskkit_queued_task q ON q.id = above.id JOIN {s}taskkit_task_plan p ON p.task_id = q.id
 WHERE p.options ->> CAST('policies' AS text) IS NOT NULL ORDER BY q.id`), []any{t.idsArg(ids)}, func(rows *sql.Rows) error {
 		var (
@@ -64,7 +65,7 @@ WHERE p.options ->> CAST('policies' AS text) IS NOT NULL ORDER BY q.id`), []any{
 			g      governed
 			first  sql.NullTime
 		)
-		if err := rows.Scan(&origin, &g.id, &g.status, &g.at.Done, &g.at.Failed, &g.at.Skipped, sqlrows.Time(&g.now), nullTime{&first}, sqlrows.JSON(&g.text)); err != nil {
+		if err := rows.Scan(&origin, &g.id, &g.status, &g.control, &g.at.Done, &g.at.Failed, &g.at.Skipped, sqlrows.Time(&g.now), nullTime{&first}, sqlrows.JSON(&g.text)); err != nil {
 			return err
 		}
 		g.started = first.Time
@@ -134,6 +135,9 @@ func (t Statements) decide(ctx context.Context, q store.Querier, g *governed, wr
 	if _, err := q.ExecContext(ctx, t.SQL("UPDATE {s}taskkit_task_plan SET options = $2 WHERE task_id = $1"), g.id.String(), changed); err != nil {
 		return err
 	}
+	if err := t.catchUp(ctx, q, g, writes, applied); err != nil {
+		return err
+	}
 	if len(fired) == 0 {
 		return nil
 	}
@@ -153,6 +157,21 @@ func (t Statements) decide(ctx context.Context, q store.Querier, g *governed, wr
 		}
 	}
 	return nil
+}
+
+// catchUp passes the request that stood on a task before on to the tasks of the writes that had locked their rows when it was made.
+func (t Statements) catchUp(ctx context.Context, q store.Querier, g *governed, writes []*store.Write, applied []*store.Applied) error {
+	if g.control != lifecycle.Pause && g.control != lifecycle.Stop {
+		return nil
+	}
+	var late []uuid.UUID
+	for _, i := range g.writes {
+		if w := writes[i]; w.ID != g.id && !w.To.Terminal() && applied[i].Control == lifecycle.None {
+			late = append(late, w.ID)
+			applied[i].Control = g.control
+		}
+	}
+	return t.passOnLate(ctx, q, g.control, late)
 }
 
 // fire does what a policy says that has fired, and reports whether it has requested something of the task. A restart is made by the

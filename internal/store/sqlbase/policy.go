@@ -113,12 +113,8 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 		reached = true
 	}
 	if late {
-		parents, err := sqlrows.IDs(ctx, q, t.SQL("SELECT DISTINCT parent_id FROM {s}taskkit_queued_task WHERE id "+t.anyID("$1")), t.idsArg(ids))
-		if err == nil {
-			err = t.passOnAll(ctx, q, lifecycle.Pause, parents)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("pause %d tasks with those above: %w", len(ids), err)
+		if err := t.passOnLate(ctx, q, lifecycle.Pause, ids); err != nil {
+			return nil, err
 		}
 	}
 	if !reached && !late {
@@ -135,6 +131,21 @@ func (t Statements) passOnAll(ctx context.Context, q store.Querier, control life
 			return err
 		}
 		parents = changed
+	}
+	return nil
+}
+
+// passOnLate passes the request on the parents of tasks on to these, whose rows were locked when it was passed on before.
+func (t Statements) passOnLate(ctx context.Context, q store.Querier, control lifecycle.Control, ids []uuid.UUID) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	parents, err := sqlrows.IDs(ctx, q, t.SQL("SELECT DISTINCT parent_id FROM {s}taskkit_queued_task WHERE id "+t.anyID("$1")), t.idsArg(ids))
+	if err == nil {
+		err = t.passOnAll(ctx, q, control, parents)
+	}
+	if err != nil {
+		return fmt.Errorf("pass the request on the parents of %d tasks on: %w", len(ids), err)
 	}
 	return nil
 }

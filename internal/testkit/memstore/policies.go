@@ -45,9 +45,9 @@ func (s *Store) decidePolicies(commit int64, r *row, change int, w *store.Write)
 			if f.Do == taskpolicy.Fail && !made {
 				o.PolicyState.Failing = "" // it ends by the request of a person
 			}
-			if made && p != r {
-				s.passOnWritten(r, p.Control, change)
-			}
+		}
+		if p != r && (p.Control == lifecycle.Pause || p.Control == lifecycle.Stop) {
+			s.passOnWritten(r, p.Control, change) // also one that was made while a batch had prepared the row
 		}
 		s.changeOptions(p.ID, func(stored *store.Options) { stored.PolicyState = o.PolicyState })
 		if len(fired) == 0 {
