@@ -93,6 +93,8 @@ func (reporting) Report(context.Context, *taskkit.Batch[exportcaseload.Spec, exp
 	return exportcaseload.Result{}, nil
 }
 
+func (reporting) Merge(*exportcaseload.State, exportcaseload.State) error { return nil }
+
 // To show a task is not to fetch its result: the time until the result expires does not begin.
 func TestShowIsNotFetching(t *testing.T) {
 	t.Parallel()
