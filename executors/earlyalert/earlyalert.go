@@ -86,7 +86,10 @@ func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (ta
 	for _, person := range out.Missing {
 		b.Fail(person, taskkit.Permanent("no_such_person", nil))
 	}
-	b.State.Raised += len(people) - len(out.Missing)
+	for _, person := range out.NoCoach {
+		b.Fail(person, taskkit.Permanent("no_coach", nil))
+	}
+	b.State.Raised += len(people) - len(out.Missing) - len(out.NoCoach)
 	return next, nil
 }
 

@@ -16,7 +16,7 @@ type Concern struct {
 }
 
 // RaiseAlerts raises an early alert for each of the people, addressed to their
-// coach. People who do not exist are Missing.
+// coach. People who do not exist are Missing, and people without a coach are NoCoach.
 func RaiseAlerts(ctx context.Context, c *ent.Client, task, by uuid.UUID, what Concern, people []uuid.UUID) (Outcome, error) {
 	var out Outcome
 	for part := range chunks(people) {
@@ -29,6 +29,10 @@ func RaiseAlerts(ctx context.Context, c *ent.Client, task, by uuid.UUID, what Co
 			p, ok := found[id]
 			if !ok {
 				out.Missing = append(out.Missing, id)
+				continue
+			}
+			if p.Coach == "" {
+				out.NoCoach = append(out.NoCoach, id)
 				continue
 			}
 			rows = append(rows, c.Alert.Create().SetPersonID(id).SetTask(task).SetRaisedBy(by).

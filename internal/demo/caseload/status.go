@@ -20,6 +20,7 @@ const (
 type Outcome struct {
 	Already []uuid.UUID // needed nothing, and were confirmed
 	Missing []uuid.UUID // are not there to be changed
+	NoCoach []uuid.UUID // have no coach to be addressed
 }
 
 // SetStatus sets the status of people in a program for a task. People who are not

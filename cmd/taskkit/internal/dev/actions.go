@@ -43,6 +43,8 @@ type action struct {
 	child, parent *action
 	// buckets says that the action runs in buckets over the people.
 	buckets bool
+	// alerted says that the action is for the people who got an alert, not for all.
+	alerted bool
 
 	task      *taskkit.Task // as last read, without spec and state
 	takeovers int           // how often its worker was killed while running the task
@@ -66,14 +68,8 @@ func (r *run) all() []*action {
 			},
 		},
 		{
-			name: "early_alert", ledger: caseload.ActionAlert, buckets: true,
-			child: &action{name: "its mail", ledger: caseload.ActionMail},
-			submit: func(ctx context.Context, tx taskkit.Execer, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
-				return earlyalerttask.Submit(ctx, tx, earlyalert.Spec{
-					Targets: everyone(), Category: "attendance", Reason: "Absent three times in two weeks.",
-					Mail: &sendemail.Letter{Subject: "We missed you, {first_name}", Body: "Dear {first_name},\n\nplease see your coach.\n"},
-				}, opts...)
-			},
+			name: "early_alert", ledger: caseload.ActionAlert, buckets: true, submit: raiseAlerts,
+			child: &action{name: "its mail", ledger: caseload.ActionMail, alerted: true},
 		},
 		{
 			name: "export_caseload", overHTTP: true, buckets: true,
@@ -88,6 +84,14 @@ func (r *run) all() []*action {
 			},
 		},
 	}
+}
+
+// raiseAlerts submits an early alert for everyone.
+func raiseAlerts(ctx context.Context, tx taskkit.Execer, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
+	return earlyalerttask.Submit(ctx, tx, earlyalert.Spec{
+		Targets: everyone(), Category: "attendance", Reason: "Absent three times in two weeks.",
+		Mail: &sendemail.Letter{Subject: "We missed you, {first_name}", Body: "Dear {first_name},\n\nplease see your coach.\n"},
+	}, opts...)
 }
 
 // submit submits the actions as a service does: each in a transaction of its

@@ -4,7 +4,8 @@
 // that nobody was processed twice or missed. The sixth action reconciles the statuses with a
 // registrar's file, in stages; see reconcile.go. Then it makes one more change with care: it previews
 // it, has a second person approve it after the first items, and retries those that
-// failed. See change.go.
+// failed. See change.go. The early alerts are previewed too, before they are raised in buckets, and
+// what failed in the buckets is retried as one task. See alerts.go.
 //
 // The parent process plays the application: it submits tasks and follows them
 // through a [taskkit.Client], and runs none. It serves the actions over HTTP too, and
@@ -78,6 +79,7 @@ type run struct {
 	actions  []*action
 	exported exported
 	sheet    *sheet
+	alerts   *alerts
 	change   *change
 	kills    []kill
 	killsNow int // how many may be killed up to now
@@ -138,10 +140,13 @@ func Run(ctx context.Context, o Options) (err error) {
 	return r.workers.stay(ctx)
 }
 
-// work submits all tasks and waits until they have ended: first five actions at once, then the
-// reconciliation, and then the change that is previewed and approved.
+// work submits all tasks and waits until they have ended: first a preview of the early alerts, then five actions at once,
+// then the reconciliation, the change that is previewed and approved, and the retry of the early alerts.
 func (r *run) work(ctx context.Context) error {
 	r.view = &lines{run: r}
+	if err := r.previewAlerts(ctx); err != nil {
+		return fmt.Errorf("preview the early alerts: %w", err)
+	}
 	if err := r.submit(ctx); err != nil {
 		return err
 	}
@@ -154,12 +159,18 @@ func (r *run) work(ctx context.Context) error {
 	if err := r.reconcile(ctx); err != nil {
 		return fmt.Errorf("reconcile: %w", err)
 	}
-	return r.makeChange(ctx)
+	if err := r.makeChange(ctx); err != nil {
+		return err
+	}
+	if err := r.retryAlerts(ctx); err != nil {
+		return fmt.Errorf("retry the early alerts that failed: %w", err)
+	}
+	return nil
 }
 
 // submitted returns the tasks of the demonstration.
 func (r *run) submitted() []*action {
-	return slices.Concat(r.actions, r.sheet.steps(), r.change.steps())
+	return slices.Concat(r.actions, r.sheet.steps(), r.change.steps(), r.alerts.steps())
 }
 
 // since returns the time since the start, as the progress shows it.

@@ -138,6 +138,7 @@ func TestChecksFindDamage(t *testing.T) {
 			}
 			t.Errorf("%v, want ErrChecks and %q:\n%s", err, part, said)
 		}
+		damageAlerts(t, r, wrong)
 		damageChange(t, r, exec, wrong)
 		damageReconcile(t, r, wrong)
 		right := r.exported
@@ -155,8 +156,37 @@ func TestChecksFindDamage(t *testing.T) {
 		exec("INSERT INTO caseload_touch (" + columns + ") SELECT " + columns + " FROM caseload_touch WHERE action = 'watch' ORDER BY id LIMIT 1")
 		wrong("processed twice: 1, missed: 0, according to the ledger, the exported")
 		exec("DELETE FROM caseload_touch WHERE action = 'early_alert'")
-		wrong("processed twice: 1, missed: 120, according to the ledger, the exported")
+		wrong("processed twice: 1, missed: 95, according to the ledger, the exported")
 	})
+}
+
+// damageAlerts is the part of the preview and the retry of the early alerts.
+func damageAlerts(t *testing.T, r *run, wrong func(string)) {
+	t.Helper()
+	right := *r.alerts
+	if len(right.coaches) != coachlessCount {
+		t.Errorf("%d people had no coach, want %d", len(right.coaches), coachlessCount)
+	}
+	damage := func(part string, f func(a *alerts)) {
+		t.Helper()
+		a := right
+		f(&a)
+		r.alerts = &a
+		wrong(part)
+		r.alerts = &right
+	}
+	damage("preview of the alerts: ", func(a *alerts) { a.after = nil })
+	damage("preview of the alerts: ", func(a *alerts) {
+		p := *a.report
+		p.Progress.Failed, a.report = 0, &p
+	})
+	damage("retry of the alerts: ", func(a *alerts) { a.paused = nil })
+	damage("retry of the alerts: ", func(a *alerts) { a.approvers = []uuid.UUID{coach} })
+	for person := range right.coaches {
+		r.people.domain.Touch.Delete().Where(touch.Task(right.retry.id), touch.Person(person)).ExecX(t.Context())
+		break
+	}
+	wrong("before a second person approved; processed twice: 0, missed: 1")
 }
 
 // damageChange is the part of the change that was previewed and approved.

@@ -87,13 +87,13 @@ func largest(ctx context.Context, c *ent.Client) (string, error) {
 	return programs[best].ID, nil
 }
 
-// addresses counts the people who should receive mail, by address. The people in
+// addresses counts which of some people should receive mail, by address. The people in
 // without are left out.
-func (p *people) addresses(ctx context.Context, without map[uuid.UUID]bool) (map[string]int, error) {
-	want := make(map[string]int, len(p.all))
+func (p *people) addresses(ctx context.Context, of []uuid.UUID, without map[uuid.UUID]bool) (map[string]int, error) {
+	want := make(map[string]int, len(of))
 	const page = 5000
-	for from := 0; from < len(p.all); from += page {
-		found, err := caseload.Find(ctx, p.domain, p.all[from:min(from+page, len(p.all))])
+	for from := 0; from < len(of); from += page {
+		found, err := caseload.Find(ctx, p.domain, of[from:min(from+page, len(of))])
 		if err != nil {
 			return nil, err
 		}

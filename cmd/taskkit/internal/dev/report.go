@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,6 +84,9 @@ func (r *run) report(ctx context.Context) error {
 	if err := r.checkChange(ctx, c); err != nil {
 		return err
 	}
+	if err := r.checkAlerts(ctx, c); err != nil {
+		return err
+	}
 	fmt.Fprintf(r.Out, "\n%d people, %d tasks, %d workers, %d killed: %.1f s in all\n", len(r.people.all), len(r.submitted()), r.Workers, len(r.kills), took.Seconds())
 	if c.failed {
 		return ErrChecks
@@ -92,10 +96,9 @@ func (r *run) report(ctx context.Context) error {
 
 // check runs all checks.
 func (r *run) check(c *checks, found []caseload.Findings, tally mailserver.Tally) {
-	people := int64(len(r.people.all))
 	var twice, missed, outside int
 	var unfinished, uncounted, examples []string
-	var mailed int64
+	mailed := r.alerts.mailed()
 	for i, a := range r.actions {
 		f := found[i]
 		twice, missed, outside = twice+f.Twice, missed+f.Missed, outside+f.Outside
@@ -105,6 +108,7 @@ func (r *run) check(c *checks, found []caseload.Findings, tally mailserver.Tally
 		if a.task.Status != taskkit.StatusCompleted || a.task.Partial {
 			unfinished = append(unfinished, fmt.Sprintf("%s ended in %s: %s", a.name, a.task.Status, a.task.StatusDetail))
 		}
+		people := int64(len(r.peopleOf(a)))
 		if a.task.Progress.Processed() != people {
 			uncounted = append(uncounted, fmt.Sprintf("%s counts %d", a.name, a.task.Progress.Processed()))
 		}
@@ -113,7 +117,7 @@ func (r *run) check(c *checks, found []caseload.Findings, tally mailserver.Tally
 		}
 	}
 	c.that(len(unfinished) == 0, "all actions completed%s", list(unfinished))
-	c.that(len(uncounted) == 0, "every action processed all %s people%s", humanize.Comma(people), list(uncounted))
+	c.that(len(uncounted) == 0, "every action processed all %s people, and the mail of the alerts those who got one%s", humanize.Comma(int64(len(r.people.all))), list(uncounted))
 	c.that(twice == 0 && missed == 0 && outside == 0,
 		"processed twice: %d, missed: %d, according to the ledger, the exported file and the mail server's log%s", twice, missed, list(examples))
 	c.that(int64(tally.Different) == mailed, "mails received: %s of %s sent", humanize.Comma(int64(tally.Different)), humanize.Comma(mailed))
@@ -150,18 +154,21 @@ func (r *run) failures(ctx context.Context, a *action) (map[uuid.UUID]bool, erro
 	return failed, nil
 }
 
+// peopleOf returns the people whom an action is for.
+func (r *run) peopleOf(a *action) []uuid.UUID {
+	if !a.alerted {
+		return r.people.all
+	}
+	return slices.DeleteFunc(slices.Clone(r.people.all), r.alerts.lacks)
+}
+
 // audit compares the people whom an action processed with those whom it should
 // have processed: all that did not fail. The outbox has a line for failed people
 // too.
 func (r *run) audit(ctx context.Context, a *action, failed map[uuid.UUID]bool) (caseload.Findings, error) {
-	want := r.people.all
+	want := r.peopleOf(a)
 	if len(failed) > 0 && a.ledger != caseload.ActionMail {
-		want = make([]uuid.UUID, 0, len(r.people.all))
-		for _, p := range r.people.all {
-			if !failed[p] {
-				want = append(want, p)
-			}
-		}
+		want = slices.DeleteFunc(slices.Clone(want), func(p uuid.UUID) bool { return failed[p] })
 	}
 	if a.ledger != "" {
 		return caseload.Audit(ctx, r.people.domain, a.ledger, []uuid.UUID{a.id}, want)
@@ -184,7 +191,7 @@ func (r *run) audit(ctx context.Context, a *action, failed map[uuid.UUID]bool) (
 // auditMail compares the mail server's log with the addresses of the people who
 // should have received one. Several people may share an address.
 func (r *run) auditMail(ctx context.Context, a *action, failed map[uuid.UUID]bool) (caseload.Findings, error) {
-	want, err := r.people.addresses(ctx, failed)
+	want, err := r.people.addresses(ctx, r.peopleOf(a), failed)
 	if err != nil {
 		return caseload.Findings{}, err
 	}
