@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"taskkit.dev/internal/itemkey"
-	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
@@ -188,7 +187,7 @@ func (c *Client) childItems(ctx context.Context, op store.Client, id ID, outcome
 			after = precedingID(first)
 		}
 		for {
-			page, err := op.Children(ctx, id, after, itemsPage, false)
+			page, err := op.ChildrenHaving(ctx, id, after, itemsPage, store.Outcome(outcome))
 			if err != nil {
 				yield(placedItem{}, c.public(ctx, err))
 				return
@@ -198,8 +197,6 @@ func (c *Client) childItems(ctx context.Context, op store.Client, id ID, outcome
 				if after = child.ID; child.ID == first {
 					inside = from
 					inside.children = from.children[1:]
-				} else if !mayHave(child, outcome) {
-					continue
 				}
 				for i, err := range c.itemsInside(ctx, op, child, outcome, inside) {
 					if !yield(i, err) || err != nil {
@@ -238,25 +235,6 @@ func (c *Client) itemsInside(ctx context.Context, op store.Client, child *store.
 				}
 			}
 		}
-	}
-}
-
-// mayHave reports whether a child can have items with an outcome, or has children.
-func mayHave(child *store.ChildTask, outcome Outcome) bool {
-	p := child.Progress
-	switch {
-	case child.HasChildren:
-		return true
-	case outcome == OutcomeFailed:
-		return p.Failed > 0
-	case outcome == OutcomeSkipped:
-		return p.Skipped > 0
-	case outcome == OutcomeDeferred:
-		return p.Deferred || p.Round > 0
-	case outcome == OutcomeSucceeded:
-		return p.Done > 0
-	default:
-		return child.Status != lifecycle.Completed || child.Partial
 	}
 }
 

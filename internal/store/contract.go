@@ -236,6 +236,8 @@ type Reader interface {
 	// Items lists the items of a task with an outcome by their position and then by
 	// the time of their first record, by keyset. Items of unknown position come first.
 	Items(ctx context.Context, id uuid.UUID, outcome Outcome, after ItemCursor, limit int) ([]Item, error)
+	// ChildrenHaving lists, as Children does, the children that may have items with an outcome, and those that have children.
+	ChildrenHaving(ctx context.Context, parent, after uuid.UUID, limit int, outcome Outcome) ([]ChildTask, error)
 	// FailedItems lists the items of all tasks that failed at a time or later, the newest first, before one of them, at most limit.
 	// The first page is before one without an id, at the end of the time.
 	FailedItems(ctx context.Context, from time.Time, before FailedItem, limit int) ([]FailedItem, error)

@@ -16,7 +16,13 @@ const (
 	ItemDeferred Outcome = "deferred" // will be tried again in the next round; see [Retried]
 )
 
-// Outcomes returns all of them.
+// The outcomes of items without a row.
+const (
+	ItemSucceeded   Outcome = "succeeded"
+	ItemUnprocessed Outcome = "unprocessed"
+)
+
+// Outcomes returns the outcomes that a row can have.
 func Outcomes() []Outcome { return []Outcome{ItemFailed, ItemSkipped, ItemDeferred} }
 
 // Item is an item of a task with its outcome. A task has one row for each Key: a

@@ -39,6 +39,10 @@ func (c *calls) children() {
 		return err
 	})
 	c.record("children", func() error { _, err := s.Children(ctx, parent.ID, uuid.Nil, 10, false); return err })
+	c.record("children_with_failed_items", func() error {
+		_, err := s.ChildrenHaving(ctx, parent.ID, uuid.Nil, 10, store.ItemFailed)
+		return err
+	})
 	c.record("children_with_states", func() error { _, err := s.Children(ctx, parent.ID, ids[0], 10, true); return err })
 
 	parts := c.claims("parts", 3)

@@ -54,6 +54,21 @@ func (b *Base) Children(ctx context.Context, parent, after uuid.UUID, limit int,
 	return children, nil
 }
 
+// ChildrenHaving implements [store.Reader].
+func (b *Base) ChildrenHaving(ctx context.Context, parent, after uuid.UUID, limit int, outcome store.Outcome) ([]store.ChildTask, error) {
+	has := map[store.Outcome]string{
+		store.ItemFailed: "q.items_failed > 0", store.ItemSkipped: "q.items_skipped > 0", store.ItemSucceeded: "q.items_done > 0",
+		store.ItemDeferred:    "(q.deferred OR q.round > 0)",
+		store.ItemUnprocessed: "(q.workflow_status <> 'COMPLETED' OR q.partial)",
+	}[outcome]
+	children, err := b.children(ctx, "q.parent_id = $1 AND q.parent_id IS NOT NULL AND q.id > $2 AND ("+has+" OR f.task_id IS NOT NULL)", false,
+		parent.String(), after.String(), int64(limit))
+	if err != nil {
+		return nil, fmt.Errorf("list the children of task %s with %s items: %w", parent, outcome, err)
+	}
+	return children, nil
+}
+
 // FailedChild implements [store.Common].
 func (b *Base) FailedChild(ctx context.Context, parent uuid.UUID) (store.ChildTask, error) {
 	children, err := b.children(ctx, b.childOf("q", "$1")+" AND "+inStatus("q", failedStatuses)+" AND q.id > $2", false, parent.String(), uuid.Nil.String(), int64(1))

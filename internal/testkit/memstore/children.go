@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/google/uuid"
@@ -153,6 +154,23 @@ func (s *Store) Children(ctx context.Context, parent, after uuid.UUID, limit int
 		found = append(found, s.childTask(r, states))
 	}
 	return found, nil
+}
+
+// ChildrenHaving implements [store.Reader].
+func (s *Store) ChildrenHaving(ctx context.Context, parent, after uuid.UUID, limit int, outcome store.Outcome) (found []store.ChildTask, err error) {
+	all, err := s.Children(ctx, parent, after, math.MaxInt, false)
+	for _, c := range all {
+		p := c.Progress
+		has := map[store.Outcome]bool{
+			store.ItemFailed: p.Failed > 0, store.ItemSkipped: p.Skipped > 0, store.ItemSucceeded: p.Done > 0,
+			store.ItemDeferred:    p.Deferred || p.Round > 0,
+			store.ItemUnprocessed: c.Status != lifecycle.Completed || c.Partial,
+		}
+		if len(found) < limit && (has[outcome] || c.HasChildren) {
+			found = append(found, c)
+		}
+	}
+	return found, err
 }
 
 // CountChildren implements [store.Common].

@@ -475,6 +475,13 @@ func childrenInserted(e *env) {
 	page, err := e.s.Children(e.ctx(), parent, tasks[len(tasks)-1].ID, 40, true)
 	e.ok(err)
 	is(e, "page", len(page), 1)
+	for outcome, want := range map[store.Outcome]bool{
+		store.ItemSucceeded: true, store.ItemSkipped: true, store.ItemUnprocessed: true, store.ItemFailed: false, store.ItemDeferred: false,
+	} {
+		having, err := e.s.ChildrenHaving(e.ctx(), parent, tasks[len(tasks)-1].ID, 40, outcome)
+		e.ok(err)
+		is(e, "children with "+string(outcome)+" items", len(having) == 1 && having[0].ID == done.ID, want)
+	}
 	c, row := page[0], e.read(done.ID)
 	is(e, "ended child", fmt.Sprint(c.Status, c.Partial, c.StatusDetail, c.Progress, compact(e, c.State)), fmt.Sprint(lifecycle.Completed, true, "why", w.Progress, `{"at":1}`))
 	is(e, "its times", c.Started.Equal(*row.Started) && c.Stopped.Equal(*row.Stopped), true)
