@@ -36,7 +36,7 @@ type governed struct {
 	text    json.RawMessage
 	writes  []int // positions of the writes, of the task itself or of its children to any depth
 	own     bool  // one of them is of the task itself
-	parent  bool  // and the task may have children
+	parent  bool  // the task has children
 }
 
 // readGoverned reads the tasks with policies that writes concern, in the order of their ids.
@@ -57,7 +57,8 @@ func (t Statements) readGoverned(ctx context.Context, q store.Querier, writes []
   SELECT q.id, q.id FROM {s}taskkit_queued_task q WHERE q.id `+t.anyID("$1")+`
   UNION SELECT above.origin, q.parent_id FROM above JOIN {s}taskkit_queued_task q ON q.id = above.id WHERE q.parent_id IS NOT NULL
 )
-SELECT above.origin, q.id, q.workflow_status, q.control, q.items_done, q.items_failed, q.items_skipped, {now}, `+firstStart+`, p.options
+SELECT above.origin, q.id, q.workflow_status, q.control, q.items_done, q.items_failed, q.items_skipped, {now}, `+firstStart+`, p.options,
+  EXISTS (SELECT 1 FROM {s}taskkit_queued_task c WHERE `+t.childOf("c", "q.id")+`)
 FROM above JOIN {s}taskkit_queued_task q ON q.id = above.id JOIN {s}taskkit_task_plan p ON p.task_id = q.id
 WHERE p.options ->> CAST('policies' AS text) IS NOT NULL ORDER BY q.id`), []any{t.idsArg(ids)}, func(rows *sql.Rows) error {
 		var (
@@ -65,7 +66,7 @@ WHERE p.options ->> CAST('policies' AS text) IS NOT NULL ORDER BY q.id`), []any{
 			g      governed
 			first  sql.NullTime
 		)
-		if err := rows.Scan(&origin, &g.id, &g.status, &g.control, &g.at.Done, &g.at.Failed, &g.at.Skipped, sqlrows.Time(&g.now), nullTime{&first}, sqlrows.JSON(&g.text)); err != nil {
+		if err := rows.Scan(&origin, &g.id, &g.status, &g.control, &g.at.Done, &g.at.Failed, &g.at.Skipped, sqlrows.Time(&g.now), nullTime{&first}, sqlrows.JSON(&g.text), &g.parent); err != nil {
 			return err
 		}
 		g.started = first.Time
@@ -75,10 +76,8 @@ WHERE p.options ->> CAST('policies' AS text) IS NOT NULL ORDER BY q.id`), []any{
 		} else if g.status.Live() {
 			all = append(all, of)
 		}
-		w := writes[at[origin]]
 		of.writes = append(of.writes, at[origin])
 		of.own = of.own || origin == g.id
-		of.parent = of.parent || origin != g.id || w.HasChildren || w.Wait != nil
 		return nil
 	})
 	if err != nil {

@@ -146,7 +146,7 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 	if w.CheckParents && s.checkPolicies(commit, r, change) {
 		a.Control = lifecycle.Pause
 	}
-	if a.Decided = s.decidePolicies(commit, r, change, w); a.Decided != nil {
+	if a.Decided = s.decidePolicies(commit, r, change, w); w.Policies || w.Watched {
 		a.Control = r.Control
 	}
 	if w.Checkpoint && w.Worked != nil {

@@ -30,7 +30,7 @@ func (s *Store) decidePolicies(commit int64, r *row, change int, w *store.Write)
 		o.PolicyState = clonedState(o.PolicyState)
 		o.CountPolicies(w)
 		at := p.Progress
-		if p != r || w.HasChildren || w.Wait != nil {
+		if len(s.children(p.ID)) > 0 {
 			c := s.sumOfChildren(p.ID)
 			sum := c.Progress()
 			at.Done, at.Failed, at.Skipped = max(at.Done, sum.Done), max(at.Failed, sum.Failed), max(at.Skipped, sum.Skipped)

@@ -98,5 +98,16 @@ func policiesDecided(e *env) {
 		is(e, way+": due", e.read(parent.ID).NotBefore.Before(store.Forever), true)
 		is(e, way+": events", e.events(parent.ID), "stop: policy: skipped: stop when skipped (c) >= 3")
 		e.removeTasks()
+
+		// What the children have counted holds for a write of the parent itself too.
+		parent = e.executes(e.claimedTask(with(taskpolicy.Policy{Name: "told", When: failed(2), Do: taskpolicy.Notify})))
+		child := e.executes(e.claimedChild(parent.ID))
+		w = fails(child.Lease, 2, 5)
+		w.Policies, w.Watched = false, true
+		is(e, way+": of a child", fired(write(w)), "true  restart 0 told notify")
+		retried.Lease = parent.Lease
+		is(e, way+": of the parent", fired(write(&retried)), "true ")
+		is(e, way+": still", fmt.Sprint(state(parent.ID).Fired), "[told]")
+		e.removeTasks()
 	}
 }
