@@ -112,6 +112,9 @@ func (w *env) history(ctx context.Context) (*oracle.History, error) {
 			for action, n := range w.facts.asked[of] {
 				t.Events[string(action)] += int64(n)
 			}
+			for _, p := range w.byID[of].Policies { // pause and stop are requests too
+				t.Events[string(p.Do)]++
+			}
 		}
 		if now, err := w.mem.Read(ctx, id); err == nil {
 			r := row(&now)

@@ -36,7 +36,8 @@ type parentChecker struct {
 	children map[uuid.UUID][]uuid.UUID // that are there
 	waits    map[uuid.UUID]*waiting
 	woken    map[lease]bool
-	bound    time.Duration // within which a parent must be woken
+	due      map[uuid.UUID]bool // tasks with a policy whose condition has held: true if it must have fired
+	bound    time.Duration      // within which a parent must be woken
 }
 
 // checkParents checks what the oracle does not know of parents and their children.
@@ -46,7 +47,7 @@ func (w *env) checkParents() []string {
 	defer w.mu.Unlock()
 	c := parentChecker{
 		w: w, bad: slices.Clone(w.facts.wrong), now: make(map[uuid.UUID]*memstore.Task),
-		children: make(map[uuid.UUID][]uuid.UUID), waits: make(map[uuid.UUID]*waiting), woken: make(map[lease]bool),
+		children: make(map[uuid.UUID][]uuid.UUID), waits: make(map[uuid.UUID]*waiting), woken: make(map[lease]bool), due: make(map[uuid.UUID]bool),
 		// The answer to the end, a check that is under way, and another one.
 		bound: 4*w.plan.Latency + 50*time.Millisecond,
 	}
@@ -58,6 +59,7 @@ func (w *env) checkParents() []string {
 		c.commit(log[i:end])
 		i = end
 	}
+	c.fired()
 	for id, t := range c.waits {
 		if t.over {
 			c.found(id, "waits although its wait is over, at the end of the run")
@@ -106,6 +108,7 @@ func (c *parentChecker) commit(changes []memstore.Change) {
 	c.batches(changes, submitted)
 	for _, id := range parents {
 		c.check(id, &changes[0])
+		c.policies(id, changes)
 	}
 }
 

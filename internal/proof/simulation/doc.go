@@ -22,6 +22,8 @@
 //   - indicators that make batches wait (throttle.go): VACUUM works on a table that some kinds touch, or
 //     an indicator of the user's is not well, fails, panics or hangs.
 //   - two queues, which an operator pauses and resumes, and workers in safe mode (queues.go).
+//   - parents whose children are ranges of their targets, or find their own as buckets do, with a policy over the items that fail in
+//     any of them (parts_plan.go).
 //   - schedules that the workers fire (schedules.go), which are set, paused, resumed, changed,
 //     triggered and deleted. The store's clock jumps to shortly before a fire, and past some.
 //
@@ -30,6 +32,8 @@
 // [Check] reads the store's log of changes and the rows that executors wrote,
 // shares no code with the engine, and knows the legal transitions by a table of
 // its own. See check.go for the invariants.
+//
+// The commit with which a policy over children holds for the first time pauses or stops the parent, and a policy that has fired stays so.
 //
 // A batch of a task with times begins within its window and before its limits, by the clock that its session
 // was told when it began: a session does not notice a jump of the store's clock. A task that fails

@@ -109,6 +109,7 @@ func newEnv(seed uint64) *env {
 			tooOften: make(map[uuid.UUID]int), accepted: make(map[accepted]int), parents: make(map[uuid.UUID]uuid.UUID), given: make(map[uuid.UUID][]int64),
 		},
 	}
+	w.plan.drawParts(rand.New(rand.NewPCG(seed, 0x9a47)))     //nolint:gosec // as above
 	w.plan.drawParents(rand.New(rand.NewPCG(seed, 0xfa41)))   //nolint:gosec // as above
 	w.plan.drawTimes(rand.New(rand.NewPCG(seed, 0x71e5)))     //nolint:gosec // as above
 	w.plan.drawThrottle(rand.New(rand.NewPCG(seed, 0x7407)))  //nolint:gosec // as above

@@ -57,12 +57,13 @@ func (n *node) kinds(all bool) map[string]*session.Kind {
 		}
 	}
 	ks[kindFrozen].Limit = batchOfFrozen
-	ks[kindFrozen].DecodeTargets = func(_ session.Task, _ json.RawMessage, _ string, keys json.RawMessage) (any, int, error) {
+	decode := func(_ session.Task, _ json.RawMessage, _ string, keys json.RawMessage) (any, int, error) {
 		var page []int
 		err := json.Unmarshal(keys, &page)
 		n.count("page of a frozen set")
 		return page, len(page), err
 	}
+	ks[kindFrozen].DecodeTargets, ks[kindParent].DecodeTargets = decode, decode
 	return ks
 }
 
@@ -171,6 +172,12 @@ func (c *call) frozenBatch(ctx context.Context, s *session.Step, at *state) erro
 		return fmt.Errorf("simulated: there is no frozen set: %v", t)
 	}
 	c.given(t)
+	switch {
+	case c.task.Range != nil:
+		c.count("batch of a range")
+	case c.task.Part:
+		c.count("batch of a bucket that has found its targets")
+	}
 	var loaded []int
 	for _, l := range t.Lists {
 		loaded = append(loaded, l.([]int)...) //nolint:forcetypeassert,errcheck // see kinds

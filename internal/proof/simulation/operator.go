@@ -102,7 +102,7 @@ func (w *env) deriveAtEnd() {
 func (w *env) ended(of []uuid.UUID) (ids []uuid.UUID) {
 	for _, id := range of {
 		plan := w.task(id)
-		if plan == nil || plan.Kind != kindFrozen {
+		if plan == nil || plan.Kind != kindFrozen || plan.Part {
 			continue
 		}
 		if t, err := w.mem.Task(context.Background(), id); err == nil && t.Status.Terminal() {

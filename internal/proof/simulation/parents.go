@@ -127,10 +127,15 @@ func (c *call) newChildren(from, to int) []store.NewTask {
 		c.byID[id] = t
 		c.facts.parents[id] = c.id
 		c.mu.Unlock()
+		part := &store.Child{Parent: c.id, Number: int64(i) + 1, Range: t.Range}
+		var targets *store.NewTargets
+		if t.Search > 0 {
+			part.Segment, targets = t.spec(), &store.NewTargets{Field: "items", Finding: true}
+		}
 		tasks = append(tasks, store.NewTask{
 			Submitted: store.Submitted{Kind: t.Kind, Owner: uuid.Max, RunAs: uuid.Max, Queue: c.task.queue(), Parent: c.id},
 			ID:        id, Revision: 1, Spec: t.spec(), Priority: 2, Total: -1,
-			Options: &store.Options{Child: &store.Child{Parent: c.id, Number: int64(i) + 1}}, Ledger: keepsLedger(t.Kind),
+			Options: &store.Options{Child: part, Watched: len(c.task.Policies) > 0}, Ledger: keepsLedger(t.Kind), Targets: targets,
 		})
 	}
 	return tasks

@@ -15,6 +15,8 @@ type Family struct {
 	OnFailure store.OnFailure
 	// EachEnd: it has a batch for each child that ends, as a composite task has.
 	EachEnd bool
+	// Set are the targets of the parent, of which each child has a range; nil: it has none.
+	Set []int
 }
 
 // drawParents adds parents to some plans. It draws from a generator of its own, so that

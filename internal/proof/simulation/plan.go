@@ -10,6 +10,7 @@ import (
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/taskpolicy"
 )
 
 // Plan is what a seed decides beforehand. Each seed turns on a part of the
@@ -104,6 +105,11 @@ type Task struct {
 	From   lifecycle.Status // of the other task then
 
 	Family *Family // of a parent; nil: it is none
+	// Part: it is a child that has a range of its parent's targets, or finds its own.
+	Part  bool
+	Range *store.Range
+	// Policies are decided over the task and its children.
+	Policies taskpolicy.Policies
 }
 
 // The kinds. All move a cursor over their items; they differ in what the engine

@@ -284,12 +284,14 @@ func (n *node) submit(ctx context.Context, t *Task, id uuid.UUID) (uuid.UUID, er
 		one := []store.NewTask{{
 			Submitted: store.Submitted{Kind: t.Kind, Owner: uuid.Max, RunAs: uuid.Max, Queue: t.queue(), UniqueKey: t.Key, IdempotencyKey: t.ID.String(), Reference: t.Reference},
 			ID:        id, Revision: 1, Spec: t.spec(), Priority: 2, Delay: t.Delay, Total: -1,
-			Options: &store.Options{Conditions: t.Conditions, Preview: t.Preview, Limits: t.Limits, Times: t.Times.stored(n.beginning)},
+			Options: &store.Options{Conditions: t.Conditions, Preview: t.Preview, Limits: t.Limits, Times: t.Times.stored(n.beginning), Policies: t.Policies},
 			Ledger:  keepsLedger(t.Kind),
 		}}
 		switch {
 		case t.Search > 0:
 			one[0].Targets = &store.NewTargets{Field: "items", Finding: true}
+		case t.Family != nil && t.Family.Set != nil:
+			one[0].Targets = &store.NewTargets{Field: "items", Keys: keys(t.Family.Set)}
 		case t.Kind == kindFrozen:
 			one[0].Targets = &store.NewTargets{Field: "items", Keys: keys(t.positions())}
 		}
