@@ -36,7 +36,8 @@ type Sample struct {
 // divided by Probability, or with a Size all targets. More in the set are a *[TargetsError].
 //
 // The targets can be a list in the spec, which is then stored as a frozen set, or come from
-// [WithTargets], which is read once; eight of them for each of a Size are in memory. It is an
+// [WithTargets], which is read once; eight of them for each of a Size are in memory. A preview that finds its targets when it starts,
+// also one of a kind with buckets, takes a Probability of them. It is an
 // *[OptionError] for an invalid Sample, without WithPreview and WithCanary, above the bound, for a spec
 // without targets, such as the spec of a live walk, for a kind without a list of targets, and in
 // SubmitMany of several specs. A random sample that has no target is a *TargetsError.
@@ -119,8 +120,13 @@ func (k *Kind[Spec, State, Result]) checkSample(s *submission, specs []Spec) err
 		return &OptionError{"WithSample", fmt.Sprintf("kind %s has no list of targets: name the list of its spec in the directive, //taskkit:executor %s targets=FIELD, and run go generate", k.def.Name, k.def.Name)}
 	case len(specs) > 1:
 		return &OptionError{"WithSample", "a set of targets is that of one task: submit the specs one by one"}
+	case k.finds(s, &specs[0]):
+		if s.sample.Probability == 0 || !s.Options.Preview {
+			return &OptionError{"WithSample", "the task finds its targets when it starts: give WithPreview and a Probability, since a Size, an interval and a canary need the whole set first"}
+		}
+		s.Options.Sample = &store.RandomSample{Probability: s.sample.Probability, Seed: s.sample.Seed}
 	case s.over == nil && t.Len(&specs[0]) == 0:
-		return &OptionError{"WithSample", fmt.Sprintf("the spec has no targets in its list %s: put them there, or use WithTargets; targets that the executor finds cannot be sampled", t.Field)}
+		return &OptionError{"WithSample", fmt.Sprintf("the spec has no targets in its list %s: put them there, or use WithTargets", t.Field)}
 	}
 	return s.checkSampling()
 }

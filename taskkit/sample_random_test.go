@@ -153,7 +153,7 @@ func TestMID36Refused(t *testing.T) {
 			"live walk":             {walk, "targets=FIELD"},
 			"buckets":               {buckets, "put the sample into its spec"},
 			"canary of buckets":     {bucketsCanary, "put the sample into its spec"},
-			"targets that it finds": {finding, "targets that the executor finds cannot be sampled"},
+			"targets that it finds": {finding, "give WithPreview and a Probability"},
 			"neither":               {seats(random), "add WithPreview() or WithCanary(items)"},
 			"nothing":               {sampled(taskkit.Sample{Seed: 1}, preview), "has 0 of Every, Size and Probability"},
 			"two":                   {sampled(taskkit.Sample{Size: 1, Every: 1}, preview), "has 2 of Every, Size and Probability"},

@@ -107,11 +107,11 @@ func TestSampleRefused(t *testing.T) {
 			"neither":               {k, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2})}, "add WithPreview() or WithCanary(items)"},
 			"too large":             {k, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 1001}), taskkit.WithCanary(100)}, "more than 100000 targets"},
 			"much too large":        {k, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 1 << 60}), taskkit.WithCanary(1 << 60)}, "more than 100000 targets"},
-			"live walk":             {k, []seatSpec{{}}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithPreview()}, "cannot be sampled"},
+			"live walk":             {k, []seatSpec{{}}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithPreview()}, "use WithTargets"},
 			"kind without targets":  {without, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithCanary(1)}, "targets=FIELD"},
 			"several specs":         {k, []seatSpec{upToSeats(9), upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithPreview()}, "one by one"},
 			"coalescing a canary":   {k, []seatSpec{upToSeats(9)}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithCanary(1), taskkit.WithCoalescing("r")}, "used together with"},
-			"sample of no target":   {k, []seatSpec{{}}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithCanary(1)}, "cannot be sampled"},
+			"sample of no target":   {k, []seatSpec{{}}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithCanary(1)}, "use WithTargets"},
 			"sample of a null list": {k, []seatSpec{{Seats: nil}}, []taskkit.SubmitOption{taskkit.WithSample(taskkit.Sample{Every: 2}), taskkit.WithPreview()}, "use WithTargets"},
 		} {
 			_, err := taskkit.SubmitMany(t.Context(), db.DB, tc.kind, tc.specs, append(tc.opts, taskkit.System(), taskkit.WithSchema(schemaOf(db)))...)

@@ -218,7 +218,7 @@ func (k *Kind[Spec, State, Result]) newTask(s *submission, spec *Spec, task *sto
 	case s.over != nil:
 		task.Targets = k.newTargets(s.over, spec)
 		task.Targets.Sampling = s.sampling()
-	case s.sampled():
+	case s.sampled() && !finds:
 		if err := s.sampleList(task); err != nil {
 			return public(err)
 		}

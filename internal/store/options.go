@@ -47,6 +47,8 @@ type Options struct {
 	Stages map[string]StageOptions `json:"stages,omitempty"`
 	// Keep is how long the task is kept after its end, in a column of its row too; 0: as long as its kind. See [KeepForever].
 	Keep time.Duration `json:"keep,omitempty"`
+	// Sample is the part of the targets that a preview takes which finds them; nil: all.
+	Sample *RandomSample `json:"sample,omitempty"`
 	// Sources are the tasks that the targets are from, in the order of their positions; none: of one task, or of none.
 	Sources []Source `json:"sources,omitempty"`
 	// Strategy is what becomes of errors; nil: what the kind says.
@@ -91,7 +93,7 @@ func (o *Options) Given() bool {
 	return o != nil && (o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.DryRun || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
 		o.Child != nil || o.MaxParallel != 0 || o.OnFailure != "" ||
 		o.Times != (lifecycle.Times{}) || o.OfKind != (TimesOfKind{}) || o.MaxRate != 0 || len(o.Limits) > 0 || len(o.Stages) > 0 || o.Keep != 0 || len(o.Sources) > 0 ||
-		len(o.Strategy) > 0 || len(o.Policies) > 0 || o.Watched || !reflect.ValueOf(o.PolicyState).IsZero())
+		o.Sample != nil || len(o.Strategy) > 0 || len(o.Policies) > 0 || o.Watched || !reflect.ValueOf(o.PolicyState).IsZero())
 }
 
 // inherited are the options that a task gets from the one that it follows. Whoever makes

@@ -76,7 +76,7 @@ func (s *sampler) of(n int, key []byte) (sampleEffect, error) {
 		return sampled, nil
 	case s.First > 0 && s.came == s.First:
 		return after, nil
-	case s.Every > 0 && n%s.Every == 0, s.Probability > 0 && s.hit(key):
+	case s.Every > 0 && n%s.Every == 0, s.Probability > 0 && (&RandomSample{s.Probability, s.Seed}).Hit(key):
 		s.came++
 		return sampled, nil
 	case s.First == 0:
@@ -92,16 +92,22 @@ func (s *sampler) of(n int, key []byte) (sampleEffect, error) {
 // errSampledLate: a canary would keep too many other targets in memory.
 var errSampledLate = &TargetsError{Problem: fmt.Sprintf("the canary of the sample is among more than %d targets: give the sample an interval, Every, or a higher Probability", MaxSampled)}
 
-// hit reports whether a target is of the sample by its probability.
-func (s *sampler) hit(key []byte) bool {
+// RandomSample has each target with a probability, by its key alone.
+type RandomSample struct {
+	Probability float64 `json:"probability"`
+	Seed        uint64  `json:"seed"`
+}
+
+// Hit reports whether a target is of the sample.
+func (s *RandomSample) Hit(key []byte) bool {
 	const bits = 53 // of a float64
-	return float64(s.rank(key)>>(64-bits)) < s.Probability*(1<<bits)
+	return float64(rank(s.Seed, key)>>(64-bits)) < s.Probability*(1<<bits)
 }
 
 // rank is a random number of a target.
-func (s *sampler) rank(key []byte) uint64 {
+func rank(seed uint64, key []byte) uint64 {
 	var space [64]byte
-	sum := sha256.Sum256(append(binary.LittleEndian.AppendUint64(space[:0], s.Seed), key...))
+	sum := sha256.Sum256(append(binary.LittleEndian.AppendUint64(space[:0], seed), key...))
 	return binary.LittleEndian.Uint64(sum[:])
 }
 
@@ -109,7 +115,7 @@ func (s *sampler) rank(key []byte) uint64 {
 func (s *sampler) collect(n int, key []byte) error {
 	c := candidate{at: n}
 	if s.Seed != 0 {
-		c.rank = s.rank(key)
+		c.rank = rank(s.Seed, key)
 	}
 	switch {
 	case s.First > 0 && len(s.candidates) == MaxSampled:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"taskkit.dev/internal/classify"
@@ -144,6 +145,9 @@ func (b *search) call(ctx context.Context, step *Step) (err error) {
 		return unreadable("the executor finds no targets")
 	}
 	b.keys, b.next, b.state, err = targeter.Targets(ctx, step, b.frozen.Field, b.c.state)
+	if o := b.c.options; o != nil && o.Sample != nil {
+		b.keys = slices.DeleteFunc(b.keys, func(key []byte) bool { return !o.Sample.Hit(key) })
+	}
 	if err == nil {
 		err = step.searched(b.frozen.AreParts())
 	}

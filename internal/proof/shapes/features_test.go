@@ -106,6 +106,17 @@ var shapeFeatures = []struct {
 		s.ended(next)
 		return fmt.Sprintf("%+v %+v, applied:\n%s\n%d touched", report.Progress, report.Changes, s.seen(next), s.touched())
 	}, refused: []string{"stage", "buckets in a stage", "ranges"}},
+	{name: "preview of a sample", run: func(s *shapeTest) string {
+		id, err := s.submit(taskkit.WithPreview(), taskkit.WithSample(taskkit.Sample{Probability: 0.3, Seed: 7}))
+		if err != nil {
+			return optionOf(err)
+		}
+		s.ended(id)
+		if n := s.touched(); n != 0 {
+			s.Errorf("a preview has changed %d rows", n)
+		}
+		return s.seen(id)
+	}, refused: []string{"stage", "buckets in a stage", "ranges"}},
 	{name: "dry run and continue", run: func(s *shapeTest) string {
 		id, err := s.submit(taskkit.WithDryRun())
 		if err != nil {
