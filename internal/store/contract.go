@@ -39,6 +39,7 @@ type Client interface {
 	Reader
 	Requests
 	Ops
+	Diagnosis
 }
 
 // Workers is what a worker process needs besides its sessions: registration, presence, claims.

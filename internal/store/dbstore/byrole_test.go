@@ -19,6 +19,7 @@ type byRole struct {
 	store.Requests
 	store.Reader // reader
 	store.Ops
+	store.Diagnosis
 }
 
 // TestConformanceByRole runs the suite with exactly the rights of docs/operations.md. TestRoles checks the statements of the golden
@@ -72,6 +73,6 @@ func runByRole(t *testing.T, grant func(*testdb.Roles), only ...string) {
 		releaseAtEnd(t, worker)
 		client := func(role string) store.Client { return dbstore.NewClient(as[role].DB, db.Schema, db.Dialect) }
 		operator, reader := client("operator"), client("reader")
-		return byRole{worker, worker, worker, operator, operator, reader, reader}, db, as["submitter"]
+		return byRole{worker, worker, worker, operator, operator, reader, reader, reader}, db, as["submitter"]
 	}, only...)
 }

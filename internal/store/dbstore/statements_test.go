@@ -99,6 +99,7 @@ func callAll(t *testing.T, db *testdb.DB) map[string]string {
 	c.inserts()
 	c.worker()
 	c.operator()
+	c.diagnosis(db, handle)
 	c.children()
 	c.limits(db)
 	c.schedules()

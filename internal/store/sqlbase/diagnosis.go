@@ -1,0 +1,111 @@
+package sqlbase
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlrows"
+)
+
+// OldestDue implements [store.Diagnosis].
+func (b *Base) OldestDue(ctx context.Context, queue string, within time.Duration, limit int) ([]uuid.UUID, error) {
+	before := "statement_timestamp() + $4::bigint::float8 * interval '1 millisecond'"
+	if b.dialect == dialect.SQLite {
+		before = "strftime('%Y-%m-%d %H:%M:%f', 'now', printf('+%.3f seconds', $4 / 1000.0))"
+	}
+	lanes := "SELECT w.queue, w.execution_component_name, w.codec_revision FROM " +
+		b.few("w", "revisions", "codec_revision IS NOT NULL", "queue", "execution_component_name", "codec_revision")
+	ids, err := sqlrows.IDs(ctx, b.q, b.SQL("WITH RECURSIVE "+b.waitingLanes(map[string]string{"queues": "q.queue = $1"})+`
+SELECT q.id FROM {s}taskkit_queued_task q WHERE `+b.among("q.id", b.due(lanes, before, "$2"))+`
+ORDER BY q.not_before, q.id LIMIT $3`), queue, int64(store.OldestOfLane), int64(limit), Millis(within))
+	if err != nil {
+		return nil, fmt.Errorf("find the oldest due tasks of queue %q: %w", queue, err)
+	}
+	return ids, nil
+}
+
+// InFlight implements [store.Diagnosis].
+func (b *Base) InFlight(ctx context.Context) (found []store.InFlight, err error) {
+	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT queue, kind, count(*), min(began) FROM (
+  SELECT q.queue, q.execution_component_name AS kind, q.scheduling_started_date AS began FROM {s}taskkit_queued_task q
+  WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') ORDER BY q.created_date LIMIT `+b.most("$1")+`
+) n GROUP BY queue, kind ORDER BY count(*) DESC, queue, kind`), []any{int64(store.DiagnosisRead)}, func(rows *sql.Rows) error {
+		var f store.InFlight
+		err := rows.Scan(&f.Queue, &f.Kind, &f.Tasks, sqlrows.Time(&f.Since))
+		found = append(found, f)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count the tasks in flight: %w", err)
+	}
+	return found, nil
+}
+
+// FailingCodes implements [store.Diagnosis]. The ids of attempts are in the order of their creation.
+func (b *Base) FailingCodes(ctx context.Context, since time.Duration, tasks int) (found []store.FailingCode, err error) {
+	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT code, count(*), CAST(sum(attempts) AS bigint), min(first), max(last), max(id) FROM (
+  SELECT code, CAST(task_id AS text) AS id, count(*) AS attempts, min(created_date) AS first, max(created_date) AS last FROM (
+    SELECT a.code, a.task_id, a.created_date FROM {s}taskkit_task_attempt a ORDER BY a.id DESC LIMIT `+b.most("$1")+`
+  ) n WHERE created_date > `+b.ago("$2")+` GROUP BY code, task_id
+) t GROUP BY code HAVING count(*) >= $3 ORDER BY count(*) DESC, code LIMIT $4`),
+		[]any{int64(store.DiagnosisRead), Millis(since), int64(tasks), int64(store.FailingListed)}, func(rows *sql.Rows) error {
+			var (
+				f  store.FailingCode
+				id string
+			)
+			if err := rows.Scan(&f.Code, &f.Tasks, &f.Attempts, sqlrows.Time(&f.First), sqlrows.Time(&f.Last), &id); err != nil {
+				return err
+			}
+			var err error
+			f.Example, err = uuid.Parse(id)
+			found = append(found, f)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("group the failed attempts: %w", err)
+	}
+	return found, nil
+}
+
+// AwaitingApproval implements [store.Diagnosis]. A paused task is in no index of its own, which every task would pay for.
+func (b *Base) AwaitingApproval(ctx context.Context, now time.Time, since time.Duration, limit int) (found []store.Awaiting, err error) {
+	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT id, kind, modified_date FROM (
+  SELECT q.id, q.execution_component_name AS kind, q.modified_date, q.workflow_status, q.control, q.control_reason FROM {s}taskkit_queued_task q
+  WHERE q.id < `+b.id("$1")+` ORDER BY q.id DESC LIMIT `+b.most("$2")+`
+) n WHERE workflow_status = 'QUEUED' AND control = 'PAUSE' AND control_reason LIKE '`+lifecycle.ReasonApproval+`%' AND modified_date < `+b.ago("$3")+`
+ORDER BY id LIMIT $4`), []any{firstOfTime(now.Add(-since)).String(), int64(store.DiagnosisRead), Millis(since), int64(limit)}, func(rows *sql.Rows) error {
+		var a store.Awaiting
+		err := rows.Scan(&a.ID, &a.Kind, sqlrows.Time(&a.Since))
+		found = append(found, a)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for tasks that wait for approval: %w", err)
+	}
+	return found, nil
+}
+
+// most is a limit that is a parameter. PostgreSQL does not read its value, and plans for the first rows by an index instead of for all by a sort.
+func (t Statements) most(param string) string {
+	if t.dialect == dialect.SQLite {
+		return param
+	}
+	return "(SELECT " + param + "::bigint)"
+}
+
+// firstOfTime returns an id that is not greater than those that [store.NewID] makes at a time or later.
+func firstOfTime(t time.Time) (id uuid.UUID) {
+	ms := max(t.UnixMilli(), 0)
+	for i := range 6 {
+		id[i] = byte(ms >> (8 * (5 - i)))
+	}
+	id[6], id[8] = 0x70, 0x80
+	return id
+}
