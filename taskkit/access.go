@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"taskkit.dev/internal/access"
+	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
-// init lends packages taskops and intake what this package does not export: they import this package, so this one cannot call them.
+// init lends packages taskops, taskdoctor and intake what this package does not export: they import this package, so this one cannot call them.
 func init() { //nolint:gochecknoinits // a variable of package access must be set before any function of them is called
 	access.ClientOf = func(client any) access.Client {
 		c, _ := client.(*Client)
@@ -35,6 +36,11 @@ func init() { //nolint:gochecknoinits // a variable of package access must be se
 		k, _ := kind.(schedulable)
 		opts, _ := options.([]SubmitOption)
 		return k.scheduledTask(spec, opts)
+	}
+	access.ConfigOf = func(d dialect.Name, config any) (int, error) {
+		c, _ := config.(*Config)
+		e := c.engine()
+		return e.Slots, c.checkFor(d, e)
 	}
 	access.Mask = func(pointers string, spec json.RawMessage) json.RawMessage {
 		var hidden secrets

@@ -18,17 +18,23 @@ import (
 // checkOn returns all mistakes in the configuration for a database, joined. It skips
 // the checks that need the database if that cannot be reached.
 func (c Config) checkOn(ctx context.Context, db *sql.DB, e engine.Config) error {
-	errs := []error{c.check(e)}
-	switch name, err := dialect.Detect(ctx, db); {
-	case err != nil:
-	case name == dialect.SQLite:
-		errs = append(errs, c.checkSQLite(e))
-	default:
-		if err := dbstore.CheckListenDSN(c.ListenDSN); err != nil {
-			errs = append(errs, &OptionError{"Config.ListenDSN", err.Error()})
-		}
+	name, err := dialect.Detect(ctx, db)
+	if err != nil {
+		return c.check(e)
 	}
-	return errors.Join(errs...)
+	return c.checkFor(name, e)
+}
+
+// checkFor returns all mistakes in the configuration for a kind of database, joined.
+func (c Config) checkFor(name dialect.Name, e engine.Config) error {
+	if name == dialect.SQLite {
+		return errors.Join(c.check(e), c.checkSQLite(e))
+	}
+	err := c.check(e)
+	if problem := dbstore.CheckListenDSN(c.ListenDSN); problem != nil {
+		err = errors.Join(err, &OptionError{"Config.ListenDSN", problem.Error()})
+	}
+	return err
 }
 
 // check returns the mistakes in the configuration that do not depend on the

@@ -226,7 +226,7 @@ func squeeze(s string) string { return regexp.MustCompile(` +`).ReplaceAllString
 // Help is short and has an example, and the summaries have one style.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	for _, c := range []string{"dev", "migrate", "ls", "show", "items", "buckets", "watch", "stop", "pause", "resume", "approve", "set", "retry", "rm", "prune-events", "explain", "workers", "queues", "dead", "schedules", "limits", "changes"} {
+	for _, c := range []string{"dev", "migrate", "ls", "show", "items", "buckets", "watch", "stop", "pause", "resume", "approve", "set", "retry", "rm", "prune-events", "explain", "workers", "queues", "dead", "schedules", "limits", "changes", "doctor"} {
 		status, out, _ := ran(t, "help", c)
 		if status != 0 || !strings.Contains(out, "Examples:\n  taskkit "+c) || strings.Count(out, "\n") > 45 {
 			t.Errorf("taskkit help %s: status %d, want an example within 45 lines:\n%s", c, status, out)

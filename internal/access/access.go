@@ -1,4 +1,4 @@
-// Package access lends packages taskops and intake what package taskkit does not export. Package
+// Package access lends packages taskops, taskdoctor and intake what package taskkit does not export. Package
 // taskkit sets the variables; an argument of type any has a type of package taskkit.
 package access
 
@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/store"
 )
 
@@ -53,6 +54,8 @@ var (
 	// TaskOf returns the task of a *taskkit.Kind, a spec of its type and a
 	// []taskkit.SubmitOption.
 	TaskOf func(kind, spec, options any) (Task, error)
+	// ConfigOf checks a *taskkit.Config for a kind of database: its errors are *taskkit.OptionError, joined. slots are the slots of the worker.
+	ConfigOf func(d dialect.Name, config any) (slots int, err error)
 	// Mask masks the secrets of a spec.
 	Mask func(secrets string, spec json.RawMessage) json.RawMessage
 )

@@ -44,6 +44,7 @@ func pageResponse(description, schema string) object {
 // describeOperators adds the calls of operators to the document.
 func (s *Server) describeOperators(schemas, paths object) {
 	maps.Copy(schemas, operatorSchemas())
+	maps.Copy(schemas, doctorSchemas())
 	p := s.config.Prefix + operatorPath
 	operation := tagged("operator")
 	done := object{"description": "It is done."}
@@ -110,6 +111,8 @@ func (s *Server) describeOperators(schemas, paths object) {
 	}
 	paths[p+"/workers"] = object{"get": operation("workers", "List the workers", nil, responses(
 		object{"200": jsonResponse("The workers.", "WorkerList")}, ErrBadParameter))}
+	paths[p+"/doctor"] = object{"get": operation("doctor", "Find what is wrong, and what mends it", nil, responses(
+		object{"200": jsonResponse("The report.", "DoctorReport")}, ErrBadParameter))}
 	key := parameter("query", "key", "the key of the limit, of up to 200 bytes", keyOfLimitSchema)
 	key["required"] = true
 	setLimit := operation("set_limit", "Set how many jobs with a key execute at once, whatever they say", []any{key}, responses(

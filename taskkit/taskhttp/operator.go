@@ -31,6 +31,7 @@ const (
 	OpExplainJobs     Operation = "explain-jobs"  // with the texts of errors and reasons
 	OpReadWorkers     Operation = "read-workers"
 	OpReadChanges     Operation = "read-changes" // of queues, limits and schedules, with reasons
+	OpReadDoctor      Operation = "read-doctor"  // what is wrong, with texts of errors and of other sessions' queries
 )
 
 // operatorPath is the path of the calls of operators below the prefix.
@@ -63,6 +64,7 @@ func (s *Server) operatorRoutes() {
 	s.operator("PUT "+p+"/limits", OpChangeLimits, s.setLimit)
 	s.operator("DELETE "+p+"/limits", OpChangeLimits, s.removeLimit)
 	s.operator("GET "+p+"/changes", OpReadChanges, s.listChanges)
+	s.operator("GET "+p+"/doctor", OpReadDoctor, s.readDoctor)
 }
 
 // operator adds a call of operators. Each change is logged, since what is deleted can keep no record, and so is one that

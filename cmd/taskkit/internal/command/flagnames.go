@@ -44,6 +44,10 @@ var flagNames = map[string]string{
 	"Failures.Codes":       "--code",
 	"Failures.Items":       "--item",
 	"SetLimit":             "taskkit limits set",
+	"Options.Schema":       "--schema",
+	"Options.Due":          "--due",
+	"Options.Approval":     "--approval",
+	"Options.Transaction":  "--transaction",
 	"olderThan":            "--older-than",
 }
 

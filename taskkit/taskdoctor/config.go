@@ -1,0 +1,45 @@
+package taskdoctor
+
+import (
+	"context"
+	"fmt"
+
+	"taskkit.dev/internal/access"
+	"taskkit.dev/taskkit"
+)
+
+// spare is how many connections a worker needs besides its slots.
+const spare = 3
+
+// readConfig checks the configuration of the program's worker, and its pool.
+func readConfig(_ context.Context, e *examination) (all []Finding, err error) {
+	if e.Options.Config == nil {
+		return nil, nil
+	}
+	slots, err := access.ConfigOf(e.dialect, e.Options.Config)
+	for _, refused := range refusals(err) {
+		all = append(all, found("config_refused", fmt.Sprintf("%s: %s.", refused.Option, refused.Problem)).of(refused.Option))
+	}
+	if most := e.db.Stats().MaxOpenConnections; most > 0 && most < slots+spare {
+		all = append(all, found("pool_small", fmt.Sprintf("The pool of this program has at most %s, and its worker of %s uses up to %d: it listens for no new tasks, or waits for itself.",
+			count(most, "connection"), count(slots, "slot"), slots+spare)))
+	}
+	return all, nil
+}
+
+// refusals returns the refused options in an error, which may join several.
+func refusals(err error) []*taskkit.OptionError {
+	switch e := err.(type) { //nolint:errorlint // the tree is walked here
+	case *taskkit.OptionError:
+		return []*taskkit.OptionError{e}
+	case interface{ Unwrap() []error }:
+		var all []*taskkit.OptionError
+		for _, one := range e.Unwrap() {
+			all = append(all, refusals(one)...)
+		}
+		return all
+	case interface{ Unwrap() error }:
+		return refusals(e.Unwrap())
+	}
+	return nil
+}
