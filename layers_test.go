@@ -27,6 +27,7 @@ var layers = []layer{
 	{"taskkit/taskkind", []string{"taskkit/taskjson", "taskkit/taskpolicy"}, "the definition of a kind: generated code fills it in and the public package builds on it"},
 	{"taskkit/taskcause", nil, "the causes are words: the public package finds them, and the command and HTTP show them"},
 	{"taskkit/taskhttp", []string{"internal/csvcell", "taskkit", "taskkit/taskcause", "taskkit/taskdoctor", "taskkit/taskjson", "taskkit/taskops"}, "the client protocol stands on the public package as a user's code does, and the core does not know it"},
+	{"taskkit/taskhealth", []string{"taskkit"}, "the handlers of probes stand on the public package as a user's code does"},
 	{"taskkit/taskevent", nil, "the events of a worker are plain values: the engine emits them and users receive them, without a conversion"},
 	{"taskkit/taskpolicy", nil, "strategies are plain values, which users write, the store keeps and sessions read"},
 	{"taskkit/throttle", nil, "the configuration of throttling is plain values, which users fill in and sessions read"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 
 	"taskkit.dev/internal/engine"
 	"taskkit.dev/internal/store"
@@ -84,6 +85,16 @@ func (w *Worker) Run(ctx context.Context) error {
 			return err
 		}
 		return &ConnectError{err}
+	}
+	return nil
+}
+
+// Ready returns nil while the worker would claim a task: Run has registered it, it renews its heartbeat, it listens or polls for
+// tasks, and it is not shutting down. How many tasks wait is no reason, nor that all slots are busy. It reads memory only, and may be called
+// at any time, also before Run and after it. Package taskhealth serves it for the probes of a container.
+func (w *Worker) Ready() error {
+	if err := w.engine.Ready(); err != nil {
+		return fmt.Errorf("taskkit: the worker is not ready: %w", err)
 	}
 	return nil
 }

@@ -41,12 +41,13 @@ type claimer struct {
 	// requested is when the worker last claimed tasks with a request apart.
 	requested time.Time
 	claims    int // so far
+	passed    lastPass
 }
 
 func newClaimer(s store.Runtime, c Config, claim store.Claim, p *pool, f *flusher, w *wakeups, u *outage, o *observe.Observer) *claimer {
 	return &claimer{
 		store: s, config: c, claim: claim, pool: p, flusher: f, wakeups: w, outage: u, events: o,
-		size: session.NewStatementSizer(prefetchMax, s.Dialect()), lost: newLostClaims(c),
+		size: session.NewStatementSizer(prefetchMax, s.Dialect()), lost: newLostClaims(c), passed: lastPass{began: time.Now()},
 	}
 }
 
@@ -83,6 +84,7 @@ func (c *claimer) run(ctx context.Context) {
 		}
 		room = c.outage.room(room)
 		if room <= 0 {
+			c.passed.mark()
 			c.moreWaiting = true // a freed slot wakes the claimer
 			wait(c.saturated(ctx))
 			continue
@@ -99,6 +101,7 @@ func (c *claimer) run(ctx context.Context) {
 			continue
 		}
 		failures = 0
+		c.passed.mark()
 		c.outage.claimed(len(found.Tasks))
 		full := len(found.Tasks) >= room
 		c.moreWaiting = full || queueFull

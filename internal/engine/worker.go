@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"taskkit.dev/internal/classify"
@@ -22,6 +23,8 @@ type Worker struct {
 	kinds  map[string]*session.Kind
 	config Config
 	outage *outage
+
+	current atomic.Pointer[registration] // nil: none
 }
 
 // New makes a worker. It starts nothing.
@@ -98,7 +101,9 @@ func (w *Worker) runRegistered(ctx context.Context, events *observe.Observer, be
 	w.foundAlive(ctx, former)
 	r := newRegistration(w, p, sent, events)
 	events.Report(taskevent.WorkerStarted{Worker: p.ID, Slots: w.config.Slots, Queues: w.config.Queues, SafeMode: w.config.SafeMode})
+	w.current.Store(r)
 	err = r.run(ctx)
+	w.current.Store(nil)
 	events.Report(taskevent.WorkerEnded{Worker: p.ID, Err: err})
 	return p.ID, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"taskkit.dev/taskkit/taskhealth"
 	"taskkit.dev/taskkit/taskhttp"
 )
 
@@ -38,7 +39,9 @@ The command trusts a header with the UUID of the person who makes a request. A p
 this machine must sign people in and set the header; all people have access to their own
 jobs only. So the command listens on addresses of this machine alone, and answers requests
 to this machine: a browser on it could otherwise be led here by another name. If the proxy
-passes on the name under which it is reached, give that name with --host.`,
+passes on the name under which it is reached, give that name with --host.
+
+GET /livez and GET /readyz answer probes, whoever makes them, and are not logged.`,
 		Example: `  taskkit serve --person-header X-Person
   taskkit serve --listen 127.0.0.1:9000 --person-header X-Person`,
 		Args: noArgs,
@@ -64,7 +67,8 @@ passes on the name under which it is reached, give that name with --host.`,
 			if err != nil {
 				return err
 			}
-			return a.serve(c.Context(), listen, onlyHosts(hosts, jobs), jobs.Drain)
+			all := taskhealth.Beside(jobs, db.db, taskhealth.Options{Schema: a.schemaName()})
+			return a.serve(c.Context(), listen, onlyHosts(hosts, all), jobs.Drain)
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "`address` of this machine to listen on")

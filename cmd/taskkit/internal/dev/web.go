@@ -30,6 +30,7 @@ import (
 	"taskkit.dev/gen/sendemailtask"
 	"taskkit.dev/gen/watchtask"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskhealth"
 	"taskkit.dev/taskkit/taskhttp"
 )
 
@@ -89,7 +90,7 @@ func (r *run) serve(ctx context.Context) (*web, error) {
 	}
 	url := "http://" + l.Addr().String()
 	w := &web{
-		url: url, server: &http.Server{Handler: jobs, ReadHeaderTimeout: patience}, ended: make(chan error, 1),
+		url: url, server: &http.Server{Handler: taskhealth.Beside(jobs, r.workspace.db, taskhealth.Options{Schema: r.workspace.schema}), ReadHeaderTimeout: patience}, ended: make(chan error, 1),
 		client: &taskhttp.Client{URL: url, HTTP: &http.Client{Transport: &http.Transport{}}},
 		cancel: func() {}, export: make(chan exported, 1),
 	}
