@@ -14,6 +14,7 @@ type serverTx interface {
 	store.Tx
 	Prepare(ctx context.Context, w store.Write) (store.Applied, error)
 	Finish() error
+	Answer(a store.Applied) store.Applied // after Finish
 	Kill()
 }
 
@@ -252,6 +253,7 @@ func (t *nodeTx) Commit(ctx context.Context, w store.Write) (store.Applied, erro
 	if err != nil {
 		return store.Applied{}, &store.UnknownError{Err: err}
 	}
+	a = t.tx.Answer(a)
 	pass(back)
 	if _, err := n.gate(ctx, false); err != nil || f == silent {
 		n.count("commit unanswered")

@@ -63,6 +63,8 @@ func (t *looseTx) Prepare(ctx context.Context, w store.Write) (store.Applied, er
 
 func (t *looseTx) Finish() error { return t.tx.Load().Finish() }
 
+func (t *looseTx) Answer(a store.Applied) store.Applied { return t.tx.Load().Answer(a) }
+
 func (t *looseTx) Kill() {
 	if tx := t.tx.Load(); tx != nil {
 		tx.Kill()

@@ -266,12 +266,21 @@ func (t *Tx) Commit(ctx context.Context, w store.Write) (store.Applied, error) {
 	if err := t.Finish(); err != nil {
 		return store.Applied{}, &store.UnknownError{Err: err}
 	}
-	if a.Decided = t.made.Decided; (w.CheckParents || w.Policies || w.Watched) && !w.To.Terminal() {
-		t.store.mu.Lock()
-		defer t.store.mu.Unlock()
-		a.Control = t.row.Control // a policy, or the stop policy of a task above, may have changed it
+	return t.Answer(a), nil
+}
+
+// Answer returns the answer of Prepare with what [Tx.Finish] has decided: a policy, or the stop policy of a task above, may have
+// requested something.
+func (t *Tx) Answer(a store.Applied) store.Applied {
+	t.store.mu.Lock()
+	defer t.store.mu.Unlock()
+	if w := t.write; w != nil && (w.CheckParents || w.Policies || w.Watched) {
+		a.Decided = t.made.Decided
+		if !w.To.Terminal() {
+			a.Control = t.row.Control
+		}
 	}
-	return a, nil
+	return a
 }
 
 // Prepare makes the batch's last write inside the transaction and keeps the row
