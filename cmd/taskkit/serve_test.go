@@ -89,6 +89,11 @@ func TestServe(t *testing.T) {
 				t.Errorf("Host %s: the media type is %q", host, got)
 			}
 		}
+		for _, probe := range []string{"/livez", "/readyz"} {
+			if a := got(t, strings.TrimSuffix(address, "/jobs")+probe, uuid.UUID{}); a.status != 200 || a.body != "ok\n" {
+				t.Errorf("%s: %d %s", probe, a.status, a.body)
+			}
+		}
 		watchers := watchAll(t, address+"/"+id.String(), person)
 		signalled := time.Now()
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -107,6 +112,9 @@ func TestServe(t *testing.T) {
 			}
 		}
 		rest, _ := io.ReadAll(lines)
+		if strings.Contains(string(rest), "livez") || strings.Contains(string(rest), "readyz") {
+			t.Errorf("a probe is logged: %s", rest)
+		}
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("it ends with %v: %s", err, rest)
 		}

@@ -106,15 +106,15 @@ type Reader struct {
 }
 
 const (
-	// within bounds a check, with the time until it has a connection.
-	within = 5 * time.Second
+	// within bounds a check, with the time until it has a connection, and allWithin all of them: the rest is unknown then.
+	within, allWithin = 5 * time.Second, 30 * time.Second
 	// statementTimeout and lockTimeout bound the statements of a check on PostgreSQL, in milliseconds.
 	statementTimeout, lockTimeout = "2000", "100"
 )
 
 // Run makes all checks of a database, one after another, each in a read-only transaction that is rolled back. A check that cannot read
-// what it needs is in Report.Unknown, and the others are made all the same. It returns an *[taskkit.OptionError] for options that cannot be, and a
-// *[taskkit.ConnectError] if the database does not answer.
+// what it needs is in Report.Unknown, and the others are made all the same. A check takes 5 seconds at most, and all take 30. It returns an
+// *[taskkit.OptionError] for options that cannot be, a *[taskkit.ConnectError] if the database does not answer, and the error of ctx if that ends first.
 func Run(ctx context.Context, db *sql.DB, o Options) (*Report, error) {
 	if db == nil {
 		return nil, &taskkit.OptionError{Option: "db", Problem: "nil: pass the database of the tasks"}
@@ -135,6 +135,8 @@ func Run(ctx context.Context, db *sql.DB, o Options) (*Report, error) {
 	if name == dialect.SQLite {
 		p.report.Dialect, p.report.Schema = "sqlite", ""
 	}
+	bounded, end := context.WithTimeoutCause(ctx, allWithin, fmt.Errorf("all checks took longer than %v", allWithin))
+	defer end()
 	broken := ""
 	for _, c := range checks {
 		if c.on != "" && c.on != name {
@@ -144,16 +146,19 @@ func Run(ctx context.Context, db *sql.DB, o Options) (*Report, error) {
 			p.skip(c.name, broken)
 			continue
 		}
-		p.make(ctx, c.name, c.read)
+		p.make(bounded, c.name, c.read)
 		if c.name == checkSchema {
 			broken = p.withoutTables()
 		}
 	}
 	for _, c := range o.Checks {
-		p.make(ctx, c.Name, func(ctx context.Context, e *examination) ([]Finding, error) { return c.Read(ctx, &e.Reader) })
+		p.make(bounded, c.Name, func(ctx context.Context, e *examination) ([]Finding, error) { return c.Read(ctx, &e.Reader) })
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(p.report.Findings, func(a, b Finding) int { return b.Severity.rank() - a.Severity.rank() })
-	return p.report, ctx.Err()
+	return p.report, nil
 }
 
 // patient is a database that is examined.

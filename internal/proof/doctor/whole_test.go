@@ -92,13 +92,18 @@ func TestRoleWithoutRights(t *testing.T) {
 	t.Parallel()
 	server := durable(t)
 	b := newEnv(t, testdb.On(t, server))
-	reader := testdb.NewRoles(t, b.DB, "../../../docs/operations.md").As("reader")
+	roles := testdb.NewRoles(t, b.DB, "../../../docs/operations.md")
+	reader := roles.As("reader")
 	b.submit(lettersKind, 1)
 	session(b, b.DSN)
 	r := b.at(reader.DSN)
 	report := r.byGo()
 	if got := unknown(report, "transactions"); !strings.Contains(got, "pg_read_all_stats") || len(report.Unknown) != 1 {
 		t.Errorf("unknown %+v, want transactions because of pg_read_all_stats", report.Unknown)
+	}
+	b.exec("GRANT pg_read_all_stats TO " + roles.Name("reader"))
+	if report = r.byGo(); len(report.Unknown) > 0 {
+		t.Errorf("with pg_read_all_stats: unknown %+v", report.Unknown)
 	}
 	b.exec("REVOKE SELECT ON pg_catalog.pg_stat_activity, pg_catalog.pg_locks FROM PUBLIC")
 	t.Cleanup(func() { b.exec("GRANT SELECT ON pg_catalog.pg_stat_activity, pg_catalog.pg_locks TO PUBLIC") })
