@@ -108,8 +108,10 @@ type Reader struct {
 const (
 	// within bounds a check, with the time until it has a connection, and allWithin all of them: the rest is unknown then.
 	within, allWithin = 5 * time.Second, 30 * time.Second
-	// statementTimeout and lockTimeout bound the statements of a check on PostgreSQL, in milliseconds.
-	statementTimeout, lockTimeout = "2000", "100"
+	// settings bound the statements of a check on PostgreSQL. To compile one, as the server does with one whose cost it estimates to be
+	// high, takes longer than to execute it.
+	settings = `SELECT pg_catalog.set_config('statement_timeout'::text, '2s'::text, true), pg_catalog.set_config('lock_timeout'::text, '100ms'::text, true),
+  pg_catalog.set_config('jit'::text, 'off'::text, true)`
 )
 
 // Run makes all checks of a database, one after another, each in a read-only transaction that is rolled back. A check that cannot read
@@ -226,7 +228,7 @@ func (p *patient) examine(ctx context.Context, read func(context.Context, *exami
 	}
 	defer func() { _ = tx.Rollback() }()
 	if p.dialect == dialect.Postgres {
-		if _, err := sqlrows.Count(ctx, tx, "SELECT pg_catalog.set_config('statement_timeout'::text, '"+statementTimeout+"'::text, true), pg_catalog.set_config('lock_timeout'::text, '"+lockTimeout+"'::text, true)"); err != nil {
+		if _, err := sqlrows.Count(ctx, tx, settings); err != nil {
 			return nil, fmt.Errorf("set the timeouts of the transaction: %w", err)
 		}
 	}
