@@ -31,6 +31,7 @@ var layers = []layer{
 	{"taskkit/taskevent", nil, "the events of a worker are plain values: the engine emits them and users receive them, without a conversion"},
 	{"taskkit/taskpolicy", nil, "strategies are plain values, which users write, the store keeps and sessions read"},
 	{"taskkit/throttle", nil, "the configuration of throttling is plain values, which users fill in and sessions read"},
+	{"taskkit/taskotel", []string{"internal/dialect", "taskkit", "taskkit/taskcause", "taskkit/taskevent", "taskkit/taskops"}, "metrics and traces stand on the public package as a user's code does, and the core does not know OpenTelemetry"},
 	{"taskkit/...", []string{"internal/...", "migrations"}, "the public package stands on internal and knows no executor, no generated code and no command"},
 	{"executors/...", []string{"taskkit/...", "internal/demo/caseload/..."}, "executors are written as users write theirs, against taskkit and their own domain"},
 	{"gen/...", []string{"executors/...", "taskkit/..."}, "generated code binds executors to taskkit and needs nothing else"},
@@ -107,6 +108,7 @@ var unwanted = []struct{ prefix, reason string }{
 	{"github.com/rabbitmq/", "a broker's client is linked by who uses the broker"},
 	{"github.com/nats-io/", "a broker's client is linked by who uses the broker"},
 	{"github.com/twmb/", "a broker's client is linked by who uses the broker"},
+	{"go.opentelemetry.io/", "telemetry is linked by who exports it"},
 }
 
 func TestLayers(t *testing.T) {
@@ -258,7 +260,7 @@ func listPackages(t *testing.T) []listedPackage {
 // brought are beginnings of module paths that no module of a user may get by taskkit.
 var brought = []string{
 	"github.com/rabbitmq/", "github.com/nats-io/", "github.com/twmb/", "github.com/brianvoe/", "github.com/emersion/", "github.com/wneessen/",
-	"github.com/xuri/", "github.com/spf13/", "github.com/jedib0t/", "github.com/vbauerster/",
+	"github.com/xuri/", "github.com/spf13/", "github.com/jedib0t/", "github.com/vbauerster/", "go.opentelemetry.io/",
 }
 
 // TestWhatUsersRequire checks that the module at the root and that of the quickstart name no broker, no command line and

@@ -16739,6 +16739,7 @@ type TaskProcessMutation struct {
 	presence_lock       *int64
 	addpresence_lock    *int64
 	absent_date         *time.Time
+	reads_until_date    *time.Time
 	found_alive_date    *time.Time
 	clearedFields       map[string]struct{}
 	done                bool
@@ -17502,6 +17503,55 @@ func (m *TaskProcessMutation) ResetAbsentDate() {
 	delete(m.clearedFields, taskprocess.FieldAbsentDate)
 }
 
+// SetReadsUntilDate sets the "reads_until_date" field.
+func (m *TaskProcessMutation) SetReadsUntilDate(t time.Time) {
+	m.reads_until_date = &t
+}
+
+// ReadsUntilDate returns the value of the "reads_until_date" field in the mutation.
+func (m *TaskProcessMutation) ReadsUntilDate() (r time.Time, exists bool) {
+	v := m.reads_until_date
+	if v == nil {
+		return
+	}
+	return *v, true
+}
+
+// OldReadsUntilDate returns the old "reads_until_date" field's value of the TaskProcess entity.
+// If the TaskProcess object wasn't provided to the builder, the object is fetched from the database.
+// An error is returned if the mutation operation is not UpdateOne, or the database query fails.
+func (m *TaskProcessMutation) OldReadsUntilDate(ctx context.Context) (v *time.Time, err error) {
+	if !m.op.Is(OpUpdateOne) {
+		return v, errors.New("OldReadsUntilDate is only allowed on UpdateOne operations")
+	}
+	if m.id == nil || m.oldValue == nil {
+		return v, errors.New("OldReadsUntilDate requires an ID field in the mutation")
+	}
+	oldValue, err := m.oldValue(ctx)
+	if err != nil {
+		return v, fmt.Errorf("querying old value for OldReadsUntilDate: %w", err)
+	}
+	return oldValue.ReadsUntilDate, nil
+}
+
+// ClearReadsUntilDate clears the value of the "reads_until_date" field.
+func (m *TaskProcessMutation) ClearReadsUntilDate() {
+	m.reads_until_date = nil
+	m.clearedFields[taskprocess.FieldReadsUntilDate] = struct{}{}
+}
+
+// ReadsUntilDateCleared returns if the "reads_until_date" field was cleared in this mutation.
+func (m *TaskProcessMutation) ReadsUntilDateCleared() bool {
+	_, ok := m.clearedFields[taskprocess.FieldReadsUntilDate]
+	return ok
+}
+
+// ResetReadsUntilDate resets all changes to the "reads_until_date" field.
+func (m *TaskProcessMutation) ResetReadsUntilDate() {
+	m.reads_until_date = nil
+	delete(m.clearedFields, taskprocess.FieldReadsUntilDate)
+}
+
 // SetFoundAliveDate sets the "found_alive_date" field.
 func (m *TaskProcessMutation) SetFoundAliveDate(t time.Time) {
 	m.found_alive_date = &t
@@ -17585,7 +17635,7 @@ func (m *TaskProcessMutation) Type() string {
 // order to get all numeric fields that were incremented/decremented, call
 // AddedFields().
 func (m *TaskProcessMutation) Fields() []string {
-	fields := make([]string, 0, 15)
+	fields := make([]string, 0, 16)
 	if m.version != nil {
 		fields = append(fields, taskprocess.FieldVersion)
 	}
@@ -17628,6 +17678,9 @@ func (m *TaskProcessMutation) Fields() []string {
 	if m.absent_date != nil {
 		fields = append(fields, taskprocess.FieldAbsentDate)
 	}
+	if m.reads_until_date != nil {
+		fields = append(fields, taskprocess.FieldReadsUntilDate)
+	}
 	if m.found_alive_date != nil {
 		fields = append(fields, taskprocess.FieldFoundAliveDate)
 	}
@@ -17667,6 +17720,8 @@ func (m *TaskProcessMutation) Field(name string) (ent.Value, bool) {
 		return m.PresenceLock()
 	case taskprocess.FieldAbsentDate:
 		return m.AbsentDate()
+	case taskprocess.FieldReadsUntilDate:
+		return m.ReadsUntilDate()
 	case taskprocess.FieldFoundAliveDate:
 		return m.FoundAliveDate()
 	}
@@ -17706,6 +17761,8 @@ func (m *TaskProcessMutation) OldField(ctx context.Context, name string) (ent.Va
 		return m.OldPresenceLock(ctx)
 	case taskprocess.FieldAbsentDate:
 		return m.OldAbsentDate(ctx)
+	case taskprocess.FieldReadsUntilDate:
+		return m.OldReadsUntilDate(ctx)
 	case taskprocess.FieldFoundAliveDate:
 		return m.OldFoundAliveDate(ctx)
 	}
@@ -17815,6 +17872,13 @@ func (m *TaskProcessMutation) SetField(name string, value ent.Value) error {
 		}
 		m.SetAbsentDate(v)
 		return nil
+	case taskprocess.FieldReadsUntilDate:
+		v, ok := value.(time.Time)
+		if !ok {
+			return fmt.Errorf("unexpected type %T for field %s", value, name)
+		}
+		m.SetReadsUntilDate(v)
+		return nil
 	case taskprocess.FieldFoundAliveDate:
 		v, ok := value.(time.Time)
 		if !ok {
@@ -17915,6 +17979,9 @@ func (m *TaskProcessMutation) ClearedFields() []string {
 	if m.FieldCleared(taskprocess.FieldAbsentDate) {
 		fields = append(fields, taskprocess.FieldAbsentDate)
 	}
+	if m.FieldCleared(taskprocess.FieldReadsUntilDate) {
+		fields = append(fields, taskprocess.FieldReadsUntilDate)
+	}
 	if m.FieldCleared(taskprocess.FieldFoundAliveDate) {
 		fields = append(fields, taskprocess.FieldFoundAliveDate)
 	}
@@ -17943,6 +18010,9 @@ func (m *TaskProcessMutation) ClearField(name string) error {
 		return nil
 	case taskprocess.FieldAbsentDate:
 		m.ClearAbsentDate()
+		return nil
+	case taskprocess.FieldReadsUntilDate:
+		m.ClearReadsUntilDate()
 		return nil
 	case taskprocess.FieldFoundAliveDate:
 		m.ClearFoundAliveDate()
@@ -17996,6 +18066,9 @@ func (m *TaskProcessMutation) ResetField(name string) error {
 		return nil
 	case taskprocess.FieldAbsentDate:
 		m.ResetAbsentDate()
+		return nil
+	case taskprocess.FieldReadsUntilDate:
+		m.ResetReadsUntilDate()
 		return nil
 	case taskprocess.FieldFoundAliveDate:
 		m.ResetFoundAliveDate()

@@ -47,6 +47,8 @@ type TaskProcess struct {
 	PresenceLock *int64 `json:"presence_lock,omitempty"`
 	// when presence_lock was first seen to be free
 	AbsentDate *time.Time `json:"absent_date,omitempty"`
+	// until when it is the one that reads figures for monitoring
+	ReadsUntilDate *time.Time `json:"reads_until_date,omitempty"`
 	// when it turned out to run although it had been declared dead
 	FoundAliveDate *time.Time `json:"found_alive_date,omitempty"`
 	selectValues   sql.SelectValues
@@ -65,7 +67,7 @@ func (*TaskProcess) scanValues(columns []string) ([]any, error) {
 			values[i] = new(sql.NullInt64)
 		case taskprocess.FieldID, taskprocess.FieldVersion, taskprocess.FieldEndedReason:
 			values[i] = new(sql.NullString)
-		case taskprocess.FieldStartedDate, taskprocess.FieldLastHeartbeatDate, taskprocess.FieldEndedDate, taskprocess.FieldAbsentDate, taskprocess.FieldFoundAliveDate:
+		case taskprocess.FieldStartedDate, taskprocess.FieldLastHeartbeatDate, taskprocess.FieldEndedDate, taskprocess.FieldAbsentDate, taskprocess.FieldReadsUntilDate, taskprocess.FieldFoundAliveDate:
 			values[i] = new(sql.NullTime)
 		default:
 			values[i] = new(sql.UnknownType)
@@ -180,6 +182,13 @@ func (_m *TaskProcess) assignValues(columns []string, values []any) error {
 				_m.AbsentDate = new(time.Time)
 				*_m.AbsentDate = value.Time
 			}
+		case taskprocess.FieldReadsUntilDate:
+			if value, ok := values[i].(*sql.NullTime); !ok {
+				return fmt.Errorf("unexpected type %T for field reads_until_date", values[i])
+			} else if value.Valid {
+				_m.ReadsUntilDate = new(time.Time)
+				*_m.ReadsUntilDate = value.Time
+			}
 		case taskprocess.FieldFoundAliveDate:
 			if value, ok := values[i].(*sql.NullTime); !ok {
 				return fmt.Errorf("unexpected type %T for field found_alive_date", values[i])
@@ -270,6 +279,11 @@ func (_m *TaskProcess) String() string {
 	builder.WriteString(", ")
 	if v := _m.AbsentDate; v != nil {
 		builder.WriteString("absent_date=")
+		builder.WriteString(v.Format(time.ANSIC))
+	}
+	builder.WriteString(", ")
+	if v := _m.ReadsUntilDate; v != nil {
+		builder.WriteString("reads_until_date=")
 		builder.WriteString(v.Format(time.ANSIC))
 	}
 	builder.WriteString(", ")

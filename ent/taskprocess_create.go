@@ -161,6 +161,20 @@ func (_c *TaskProcessCreate) SetNillableAbsentDate(v *time.Time) *TaskProcessCre
 	return _c
 }
 
+// SetReadsUntilDate sets the "reads_until_date" field.
+func (_c *TaskProcessCreate) SetReadsUntilDate(v time.Time) *TaskProcessCreate {
+	_c.mutation.SetReadsUntilDate(v)
+	return _c
+}
+
+// SetNillableReadsUntilDate sets the "reads_until_date" field if the given value is not nil.
+func (_c *TaskProcessCreate) SetNillableReadsUntilDate(v *time.Time) *TaskProcessCreate {
+	if v != nil {
+		_c.SetReadsUntilDate(*v)
+	}
+	return _c
+}
+
 // SetFoundAliveDate sets the "found_alive_date" field.
 func (_c *TaskProcessCreate) SetFoundAliveDate(v time.Time) *TaskProcessCreate {
 	_c.mutation.SetFoundAliveDate(v)
@@ -365,6 +379,10 @@ func (_c *TaskProcessCreate) createSpec() (*TaskProcess, *sqlgraph.CreateSpec) {
 	if value, ok := _c.mutation.AbsentDate(); ok {
 		_spec.SetField(taskprocess.FieldAbsentDate, field.TypeTime, value)
 		_node.AbsentDate = &value
+	}
+	if value, ok := _c.mutation.ReadsUntilDate(); ok {
+		_spec.SetField(taskprocess.FieldReadsUntilDate, field.TypeTime, value)
+		_node.ReadsUntilDate = &value
 	}
 	if value, ok := _c.mutation.FoundAliveDate(); ok {
 		_spec.SetField(taskprocess.FieldFoundAliveDate, field.TypeTime, value)

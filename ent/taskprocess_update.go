@@ -163,6 +163,26 @@ func (_u *TaskProcessUpdate) ClearAbsentDate() *TaskProcessUpdate {
 	return _u
 }
 
+// SetReadsUntilDate sets the "reads_until_date" field.
+func (_u *TaskProcessUpdate) SetReadsUntilDate(v time.Time) *TaskProcessUpdate {
+	_u.mutation.SetReadsUntilDate(v)
+	return _u
+}
+
+// SetNillableReadsUntilDate sets the "reads_until_date" field if the given value is not nil.
+func (_u *TaskProcessUpdate) SetNillableReadsUntilDate(v *time.Time) *TaskProcessUpdate {
+	if v != nil {
+		_u.SetReadsUntilDate(*v)
+	}
+	return _u
+}
+
+// ClearReadsUntilDate clears the value of the "reads_until_date" field.
+func (_u *TaskProcessUpdate) ClearReadsUntilDate() *TaskProcessUpdate {
+	_u.mutation.ClearReadsUntilDate()
+	return _u
+}
+
 // SetFoundAliveDate sets the "found_alive_date" field.
 func (_u *TaskProcessUpdate) SetFoundAliveDate(v time.Time) *TaskProcessUpdate {
 	_u.mutation.SetFoundAliveDate(v)
@@ -267,6 +287,12 @@ func (_u *TaskProcessUpdate) sqlSave(ctx context.Context) (_node int, err error)
 	}
 	if _u.mutation.AbsentDateCleared() {
 		_spec.ClearField(taskprocess.FieldAbsentDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.ReadsUntilDate(); ok {
+		_spec.SetField(taskprocess.FieldReadsUntilDate, field.TypeTime, value)
+	}
+	if _u.mutation.ReadsUntilDateCleared() {
+		_spec.ClearField(taskprocess.FieldReadsUntilDate, field.TypeTime)
 	}
 	if value, ok := _u.mutation.FoundAliveDate(); ok {
 		_spec.SetField(taskprocess.FieldFoundAliveDate, field.TypeTime, value)
@@ -429,6 +455,26 @@ func (_u *TaskProcessUpdateOne) ClearAbsentDate() *TaskProcessUpdateOne {
 	return _u
 }
 
+// SetReadsUntilDate sets the "reads_until_date" field.
+func (_u *TaskProcessUpdateOne) SetReadsUntilDate(v time.Time) *TaskProcessUpdateOne {
+	_u.mutation.SetReadsUntilDate(v)
+	return _u
+}
+
+// SetNillableReadsUntilDate sets the "reads_until_date" field if the given value is not nil.
+func (_u *TaskProcessUpdateOne) SetNillableReadsUntilDate(v *time.Time) *TaskProcessUpdateOne {
+	if v != nil {
+		_u.SetReadsUntilDate(*v)
+	}
+	return _u
+}
+
+// ClearReadsUntilDate clears the value of the "reads_until_date" field.
+func (_u *TaskProcessUpdateOne) ClearReadsUntilDate() *TaskProcessUpdateOne {
+	_u.mutation.ClearReadsUntilDate()
+	return _u
+}
+
 // SetFoundAliveDate sets the "found_alive_date" field.
 func (_u *TaskProcessUpdateOne) SetFoundAliveDate(v time.Time) *TaskProcessUpdateOne {
 	_u.mutation.SetFoundAliveDate(v)
@@ -563,6 +609,12 @@ func (_u *TaskProcessUpdateOne) sqlSave(ctx context.Context) (_node *TaskProcess
 	}
 	if _u.mutation.AbsentDateCleared() {
 		_spec.ClearField(taskprocess.FieldAbsentDate, field.TypeTime)
+	}
+	if value, ok := _u.mutation.ReadsUntilDate(); ok {
+		_spec.SetField(taskprocess.FieldReadsUntilDate, field.TypeTime, value)
+	}
+	if _u.mutation.ReadsUntilDateCleared() {
+		_spec.ClearField(taskprocess.FieldReadsUntilDate, field.TypeTime)
 	}
 	if value, ok := _u.mutation.FoundAliveDate(); ok {
 		_spec.SetField(taskprocess.FieldFoundAliveDate, field.TypeTime, value)

@@ -53,26 +53,11 @@ func pauseCause(reason string) taskcause.Cause {
 
 // waitCause returns the cause of a task that is QUEUED and neither paused nor to be ended.
 func waitCause(t *Task) taskcause.Cause {
-	begins := func(with string) bool { return strings.HasPrefix(t.WaitingReason, with) }
-	switch {
-	case begins(lifecycle.ReasonThrottled): // when it is due its indicators are read again
-		return taskcause.Throttled
-	case t.Wait <= 0:
+	c := taskcause.Cause(lifecycle.WaitCause(t.WaitingReason))
+	if t.Wait <= 0 && c != taskcause.Throttled { // when it is due its indicators are read again
 		return taskcause.Due
-	case t.WaitingReason == lifecycle.ReasonChildren, t.WaitingReason == lifecycle.ReasonEndingChildren:
-		return taskcause.Children
-	case begins(lifecycle.ReasonNoPermit):
-		return taskcause.Limit
-	case begins(lifecycle.ReasonWindow):
-		return taskcause.Window
-	case begins(lifecycle.ReasonRate):
-		return taskcause.Rate
-	case begins(lifecycle.ReasonRetry):
-		return taskcause.Retry
-	case t.WaitingReason == "":
-		return taskcause.Start
 	}
-	return taskcause.Later
+	return c
 }
 
 // lostWorkers is from how many lost workers on a running task is more than a takeover.

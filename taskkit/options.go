@@ -42,6 +42,7 @@ type submission struct {
 	policies      bool   // there was WithPolicies
 	submitted     *Task  // see WithSubmitted; or nil
 	logger        *slog.Logger
+	observer      SubmitObserver
 	errs          []error
 }
 

@@ -1,6 +1,7 @@
 package taskkit
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"go/ast"
@@ -35,7 +36,15 @@ var everyOption = map[string]SubmitOption{
 	"WithLatestStart": WithLatestStart(time.Unix(1, 0)), "WithDeadline": WithDeadline(time.Unix(1, 0)), "WithTimeLimit": WithTimeLimit(time.Hour),
 	"WithMaxRate": WithMaxRate(5), "WithLimit": WithLimit("k", 1), "WithPreview": WithPreview(), "WithMaxChanges": WithMaxChanges("", "", 1),
 	"WithTargets": WithTargets(slices.Values([]string{"Ada"})), "WithSample": WithSample(Sample{Every: 2}), "WithSubmitted": WithSubmitted(new(Task)),
-	"WithRetention": WithRetention(time.Hour), "WithLogger": WithLogger(slog.New(slog.DiscardHandler)), "WithStage": WithStage("bill", WithMaxRate(5)), "SubmitOptions": SubmitOptions(WithPriority(PriorityHigh), WithReason("r")),
+	"WithRetention": WithRetention(time.Hour), "WithLogger": WithLogger(slog.New(slog.DiscardHandler)), "WithObserver": WithObserver(noObserver{}), "WithStage": WithStage("bill", WithMaxRate(5)), "SubmitOptions": SubmitOptions(WithPriority(PriorityHigh), WithReason("r")),
+}
+
+// noObserver observes nothing.
+type noObserver struct{}
+
+// Submitting implements [SubmitObserver].
+func (noObserver) Submitting(ctx context.Context, _ *Submitting) (context.Context, func([]ID, error)) {
+	return ctx, func([]ID, error) {}
 }
 
 // TestEveryOptionIsKnown: an option that is new is in everyOption, so that the tests of this file

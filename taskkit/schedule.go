@@ -18,7 +18,7 @@ func (s *submission) checkSchedule() error {
 	for option, given := range map[string]bool{
 		"WithDelay": s.Delay != 0, "WithNotBefore": !s.NotBefore.IsZero(), "WithIdempotencyKey": s.IdempotencyKey != "",
 		"WithCoalescing (its Overlap decides)": s.Reference != "", "WithVersion": s.Version != nil, "WithReason": s.Reason != "", "WithPredecessor": s.Follows != uuid.Nil, "WithParent": s.Parent != uuid.Nil,
-		"WithTraceparent": s.Traceparent != "", "WithTotal": s.Total >= 0, "WithTargets": s.over != nil, "WithSample": s.sampled(), "WithSubmitted": s.submitted != nil, "WithLogger": s.logger != nil,
+		"WithTraceparent": s.Traceparent != "", "WithTotal": s.Total >= 0, "WithTargets": s.over != nil, "WithSample": s.sampled(), "WithSubmitted": s.submitted != nil, "WithLogger": s.logger != nil, "WithObserver": s.observer != nil,
 		"WithoutNotify": s.withoutNotify, "WithPreview": o.Preview, "WithDryRun": o.DryRun, "WithMaxChanges": len(o.ChangeLimits) > 0, "WithMaxParallel": o.MaxParallel != 0,
 		"WithChildFailure": o.OnFailure != "", "WithStopAfter": o.StopAfter != (lifecycle.StopPolicy{}), "WithCanary": o.Canary != 0, "WithApproval": o.Approval,
 		"WithLatestStart": !o.LatestStart.IsZero(), "WithDeadline": !o.Deadline.IsZero(), "WithMaxRate": o.MaxRate != 0, "WithStage": len(o.Stages) > 0, "WithStrategy": len(o.Strategy) > 0, "WithPolicies": s.policies,

@@ -99,6 +99,7 @@ func (s *submission) refuseInStage() {
 		{s.schema != "", "WithSchema", where},
 		{s.withoutNotify, "WithoutNotify", where},
 		{s.logger != nil, "WithLogger", where},
+		{s.observer != nil, "WithObserver", where},
 		{s.NewTask.Parent != uuid.Nil, "WithParent", "a stage is a child of its composite task already: leave the option out"},
 	} {
 		if o.given {

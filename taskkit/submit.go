@@ -65,6 +65,17 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 	if len(specs) > 1 && s.submitted != nil {
 		return nil, &OptionError{"WithSubmitted", "it is for one task: submit the specs one by one, or read the tasks"}
 	}
+	if s.observer == nil {
+		return k.store(ctx, tx, s, specs)
+	}
+	ctx, ended := s.observe(ctx, len(specs))
+	ids, err := k.store(ctx, tx, s, specs)
+	ended(ids, err)
+	return ids, err
+}
+
+// store stores a task for each spec. Of the options, what concerns no spec has been checked.
+func (k *Kind[Spec, State, Result]) store(ctx context.Context, tx Execer, s *submission, specs []Spec) ([]ID, error) {
 	if err := k.checkOptions(s, specs); err != nil {
 		return nil, err
 	}
@@ -78,7 +89,7 @@ func SubmitMany[Spec, State, Result any](ctx context.Context, tx Execer, k *Kind
 		}
 		tasks[i].ID = store.NewID()
 	}
-	err = store.Insert(ctx, tx, s.schema, tasks, !s.withoutNotify && k.mayNotify())
+	err := store.Insert(ctx, tx, s.schema, tasks, !s.withoutNotify && k.mayNotify())
 	batch, inBatch := tx.(*session.LazyTx)
 	switch _, merged := errors.AsType[*store.PausedError](err); {
 	case err == nil || merged:

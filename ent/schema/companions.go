@@ -39,6 +39,7 @@ func (TaskProcess) Fields() []ent.Field {
 		field.Text("ended_reason").Optional().Nillable(),
 		field.Int64("presence_lock").Optional().Nillable().Comment("the lock that it holds while it runs; null: its heartbeat alone tells"),
 		field.Time("absent_date").Optional().Nillable().Comment("when presence_lock was first seen to be free"),
+		field.Time("reads_until_date").Optional().Nillable().Comment("until when it is the one that reads figures for monitoring"),
 		field.Time("found_alive_date").Optional().Nillable().Comment("when it turned out to run although it had been declared dead"),
 	}
 }

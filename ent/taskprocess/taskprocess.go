@@ -39,6 +39,8 @@ const (
 	FieldPresenceLock = "presence_lock"
 	// FieldAbsentDate holds the string denoting the absent_date field in the database.
 	FieldAbsentDate = "absent_date"
+	// FieldReadsUntilDate holds the string denoting the reads_until_date field in the database.
+	FieldReadsUntilDate = "reads_until_date"
 	// FieldFoundAliveDate holds the string denoting the found_alive_date field in the database.
 	FieldFoundAliveDate = "found_alive_date"
 	// Table holds the table name of the taskprocess in the database.
@@ -62,6 +64,7 @@ var Columns = []string{
 	FieldEndedReason,
 	FieldPresenceLock,
 	FieldAbsentDate,
+	FieldReadsUntilDate,
 	FieldFoundAliveDate,
 }
 
@@ -150,6 +153,11 @@ func ByPresenceLock(opts ...sql.OrderTermOption) OrderOption {
 // ByAbsentDate orders the results by the absent_date field.
 func ByAbsentDate(opts ...sql.OrderTermOption) OrderOption {
 	return sql.OrderByField(FieldAbsentDate, opts...).ToFunc()
+}
+
+// ByReadsUntilDate orders the results by the reads_until_date field.
+func ByReadsUntilDate(opts ...sql.OrderTermOption) OrderOption {
+	return sql.OrderByField(FieldReadsUntilDate, opts...).ToFunc()
 }
 
 // ByFoundAliveDate orders the results by the found_alive_date field.

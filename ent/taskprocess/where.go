@@ -124,6 +124,11 @@ func AbsentDate(v time.Time) predicate.TaskProcess {
 	return predicate.TaskProcess(sql.FieldEQ(FieldAbsentDate, v))
 }
 
+// ReadsUntilDate applies equality check predicate on the "reads_until_date" field. It's identical to ReadsUntilDateEQ.
+func ReadsUntilDate(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldEQ(FieldReadsUntilDate, v))
+}
+
 // FoundAliveDate applies equality check predicate on the "found_alive_date" field. It's identical to FoundAliveDateEQ.
 func FoundAliveDate(v time.Time) predicate.TaskProcess {
 	return predicate.TaskProcess(sql.FieldEQ(FieldFoundAliveDate, v))
@@ -637,6 +642,56 @@ func AbsentDateIsNil() predicate.TaskProcess {
 // AbsentDateNotNil applies the NotNil predicate on the "absent_date" field.
 func AbsentDateNotNil() predicate.TaskProcess {
 	return predicate.TaskProcess(sql.FieldNotNull(FieldAbsentDate))
+}
+
+// ReadsUntilDateEQ applies the EQ predicate on the "reads_until_date" field.
+func ReadsUntilDateEQ(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldEQ(FieldReadsUntilDate, v))
+}
+
+// ReadsUntilDateNEQ applies the NEQ predicate on the "reads_until_date" field.
+func ReadsUntilDateNEQ(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldNEQ(FieldReadsUntilDate, v))
+}
+
+// ReadsUntilDateIn applies the In predicate on the "reads_until_date" field.
+func ReadsUntilDateIn(vs ...time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldIn(FieldReadsUntilDate, vs...))
+}
+
+// ReadsUntilDateNotIn applies the NotIn predicate on the "reads_until_date" field.
+func ReadsUntilDateNotIn(vs ...time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldNotIn(FieldReadsUntilDate, vs...))
+}
+
+// ReadsUntilDateGT applies the GT predicate on the "reads_until_date" field.
+func ReadsUntilDateGT(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldGT(FieldReadsUntilDate, v))
+}
+
+// ReadsUntilDateGTE applies the GTE predicate on the "reads_until_date" field.
+func ReadsUntilDateGTE(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldGTE(FieldReadsUntilDate, v))
+}
+
+// ReadsUntilDateLT applies the LT predicate on the "reads_until_date" field.
+func ReadsUntilDateLT(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldLT(FieldReadsUntilDate, v))
+}
+
+// ReadsUntilDateLTE applies the LTE predicate on the "reads_until_date" field.
+func ReadsUntilDateLTE(v time.Time) predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldLTE(FieldReadsUntilDate, v))
+}
+
+// ReadsUntilDateIsNil applies the IsNil predicate on the "reads_until_date" field.
+func ReadsUntilDateIsNil() predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldIsNull(FieldReadsUntilDate))
+}
+
+// ReadsUntilDateNotNil applies the NotNil predicate on the "reads_until_date" field.
+func ReadsUntilDateNotNil() predicate.TaskProcess {
+	return predicate.TaskProcess(sql.FieldNotNull(FieldReadsUntilDate))
 }
 
 // FoundAliveDateEQ applies the EQ predicate on the "found_alive_date" field.

@@ -158,6 +158,7 @@ func (c *claimer) claimFrom(ctx context.Context, claim store.Claim) (store.Claim
 		return store.ClaimResult{}, err
 	}
 	took := time.Since(began)
+	observe.Measured(c.events, taskevent.ClaimDone{Worker: c.events.Worker, Tasks: len(found.Tasks), Duration: took})
 	if !found.Searched {
 		c.size.Record(len(found.Tasks), took)
 	}
@@ -193,7 +194,7 @@ func (c *claimer) releaseUnstarted(t taskevent.TaskRef, h store.Lease, reason st
 	w := store.Write{Lease: h, To: lifecycle.Queued, Attempts: lifecycle.Unspent(t.Attempt), Delay: -1, Reason: reason}
 	c.flusher.Add(&w, func(a store.Applied, err error) {
 		if err == nil && a.OK {
-			observe.Frequent(c.events, taskevent.TaskReleased{TaskRef: t, Reason: reason})
+			observe.Frequent(c.events, taskevent.TaskReleased{TaskRef: t, Reason: reason, Cause: session.ReleaseCause(reason)})
 		}
 	})
 }
@@ -201,6 +202,6 @@ func (c *claimer) releaseUnstarted(t taskevent.TaskRef, h store.Lease, reason st
 // reportClaimed reports a claimed task, before its session can begin.
 func (c *claimer) reportClaimed(t store.ClaimedTask) {
 	observe.Frequent(c.events, taskevent.TaskClaimed{
-		TaskRef: c.events.Task(t.ID, t.Kind, t.Fence, t.Attempts), Queue: t.Queue, Submitted: t.Created, TakenOver: t.Stalled,
+		TaskRef: c.events.Task(t.ID, t.Kind, t.Fence, t.Attempts), Queue: t.Queue, Submitted: t.Created, Waited: t.Waited, TakenOver: t.Stalled,
 	})
 }

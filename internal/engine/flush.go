@@ -227,7 +227,9 @@ func (f *flusher) applyAll(ctx context.Context, batch []queued) error {
 	if err != nil {
 		return err
 	}
-	f.size.Record(len(writes), time.Since(began))
+	took := time.Since(began)
+	f.size.Record(len(writes), took)
+	observe.Measured(f.events, taskevent.GroupCommitted{Worker: f.process, Writes: len(writes), Duration: took})
 	for i, q := range batch {
 		q.done(applied[i], nil)
 	}

@@ -100,7 +100,7 @@ func (w *Worker) runRegistered(ctx context.Context, events *observe.Observer, be
 	}
 	w.foundAlive(ctx, former)
 	r := newRegistration(w, p, sent, events)
-	events.Report(taskevent.WorkerStarted{Worker: p.ID, Slots: w.config.Slots, Queues: w.config.Queues, SafeMode: w.config.SafeMode})
+	events.Report(taskevent.WorkerStarted{Worker: p.ID, Slots: w.config.Slots, Queues: w.config.Queues, SafeMode: w.config.SafeMode, Busy: r.pool.running})
 	w.current.Store(r)
 	err = r.run(ctx)
 	w.current.Store(nil)

@@ -121,6 +121,8 @@ type ClaimedTask struct {
 	Control      lifecycle.Control
 	Progress     lifecycle.Progress
 	Created      time.Time
+	// Waited is how long it had been due when it was claimed; 0: the claim did not read it.
+	Waited time.Duration
 }
 
 // Position is the status and the position of a task.

@@ -243,6 +243,7 @@ CREATE TABLE "{schema}"."taskkit_task_process" (
   "ended_reason" text NULL,
   "presence_lock" bigint NULL,
   "absent_date" timestamptz NULL,
+  "reads_until_date" timestamptz NULL,
   "found_alive_date" timestamptz NULL,
   PRIMARY KEY ("id")
 );

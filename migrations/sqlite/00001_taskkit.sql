@@ -352,6 +352,7 @@ CREATE TABLE `taskkit_task_process` (
   `ended_reason` text NULL,
   `presence_lock` integer NULL,
   `absent_date` datetime NULL,
+  `reads_until_date` datetime NULL,
   `found_alive_date` datetime NULL,
   PRIMARY KEY (`id`)
 );

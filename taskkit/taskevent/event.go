@@ -1,5 +1,6 @@
 // Package taskevent declares the events of a worker: what a taskkit.Config.Observer
-// receives, for metrics, traces or alerts. A worker also logs each of them.
+// receives, for metrics, traces or alerts. A worker also logs each of them, but for
+// [ClaimDone] and [GroupCommitted], which are measurements.
 //
 // Errors and details may contain anything that an executor or a database reports:
 // they are for operators. Codes are short and have few values.

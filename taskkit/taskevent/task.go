@@ -29,7 +29,10 @@ type TaskClaimed struct {
 	TaskRef
 	Queue     string
 	Submitted time.Time // by the clock of the database
-	TakenOver bool      // a worker was lost with the task, and those since have only given it back
+	// Waited is how long the task had been due, by the clock of the database. Zero: the claim did not read it, as on SQLite
+	// and for tasks that are to end.
+	Waited    time.Duration
+	TakenOver bool // a worker was lost with the task, and those since have only given it back
 }
 
 // ClaimLost: the database gave a task to this worker in a claim whose response was
@@ -81,6 +84,9 @@ type CheckpointWritten struct {
 	TaskRef
 	Checkpoint int64    // its number, from 1
 	Progress   Progress // of the task
+	// Done, Failed and Skipped are the items since the checkpoint before. A checkpoint that adds up what children have
+	// processed has none: they are in the events of the children.
+	Done, Failed, Skipped int64
 }
 
 // TaskRetried: a batch has failed, and its task waits for the next attempt.
@@ -96,8 +102,20 @@ type TaskRetried struct {
 type TaskReleased struct {
 	TaskRef
 	Reason string
-	Delay  time.Duration // until it is due; after taskkit.LaterAt by this machine's clock
+	// Cause is the reason as one of few words: one of the constants, such as [ReleaseShutdown], or a cause of package
+	// taskcause for which tasks wait, such as "later" or "throttled".
+	Cause string
+	Delay time.Duration // until it is due; after taskkit.LaterAt by this machine's clock
 }
+
+// The values of [TaskReleased].Cause that are no causes of package taskcause.
+const (
+	ReleaseShutdown = "shutdown" // its worker ends
+	ReleaseYielded  = "yielded"  // other tasks waited for its slot
+	ReleasePaused   = "paused"   // it was paused, or waits for approval
+	ReleaseNoSlot   = "no_slot"  // its worker had no free slot
+	ReleaseOutage   = "outage"   // its worker cannot use the database
+)
 
 // TaskThrottled: the task waits because an indicator is not well. It follows the [TaskReleased] of
 // the same task, and comes again for each time that the task was claimed and still had to wait.
@@ -112,6 +130,7 @@ type TaskThrottled struct {
 // the database itself is no event of a worker.
 type TaskEnded struct {
 	TaskRef
+	Queue      string
 	Status     string // such as "COMPLETED", see taskkit.Status
 	Partial    bool   // COMPLETED by a stop, before it was done, or without parts that were left out
 	Removed    bool   // the task was removed, as had been requested

@@ -14,6 +14,22 @@ type WorkerStarted struct {
 	Queues []string // not to be modified
 	// SafeMode: it claims nothing, see Config.SafeMode.
 	SafeMode bool
+	// Busy returns how many of its slots run a task now. It is safe to call at any time, and costs nothing meanwhile.
+	Busy func() int
+}
+
+// ClaimDone: a claim has been answered. It is not logged.
+type ClaimDone struct {
+	Worker   string
+	Tasks    int // that it has taken
+	Duration time.Duration
+}
+
+// GroupCommitted: writes of several tasks have been committed together. It is not logged.
+type GroupCommitted struct {
+	Worker   string
+	Writes   int
+	Duration time.Duration
 }
 
 // KindUnknown: tasks are due whose kind or revision no live worker knows that serves their queue. One
@@ -259,6 +275,8 @@ type TasksTakenOver struct {
 }
 
 func (WorkerStarted) event()       {}
+func (ClaimDone) event()           {}
+func (GroupCommitted) event()      {}
 func (OldRemoved) event()          {}
 func (WorkerEnded) event()         {}
 func (WorkerListening) event()     {}

@@ -26,6 +26,15 @@ func ExampleOperator_Workers() {
 	// <nil>
 }
 
+// Waiting says how many tasks wait for something else than a worker.
+func ExampleOperator_Waiting() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	_, _ = taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System(), taskkit.WithDelay(time.Hour))
+	fmt.Println(taskops.New(taskkit.NewClient(db)).Waiting(ctx))
+	// Output: map[start:1] <nil>
+}
+
 // While a queue is paused its tasks wait, and whoever asks learns why.
 func ExampleOperator_PauseQueue() {
 	db, ctx := exampleDB(), context.Background()

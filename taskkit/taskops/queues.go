@@ -13,6 +13,7 @@ import (
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskcause"
 )
 
 // QueueInfo is a queue: one that a task waits in or runs from, that a live worker serves, or
@@ -112,6 +113,28 @@ func (o *Operator) Queues(ctx context.Context) ([]QueueInfo, error) {
 		return nil, o.public(ctx, err)
 	}
 	return queueInfos(counts, pauses, processes, unknown), nil
+}
+
+// waitingRead is how many waiting tasks Waiting reads of a lane.
+const waitingRead = 1000
+
+// Waiting counts the tasks that wait for something else than a worker, by cause: those that are not due. It leaves out paused tasks, and
+// does not know which queues are paused. Of each kind, revision, priority and number of failed tries in a queue it reads at most 1,000 that
+// have a time and 1,000 that wait for children or a permit, and 10,000 in all.
+func (o *Operator) Waiting(ctx context.Context) (map[taskcause.Cause]int64, error) {
+	op, err := o.store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counts, err := op.WaitingCauses(ctx, waitingRead)
+	if err != nil {
+		return nil, o.public(ctx, err)
+	}
+	causes := make(map[taskcause.Cause]int64, len(counts))
+	for cause, n := range counts {
+		causes[taskcause.Cause(cause)] = n
+	}
+	return causes, nil
 }
 
 // unknownKinds returns the kinds that are unknown now. A worker records them from time to time, and it may have seen them earlier.

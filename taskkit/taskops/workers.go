@@ -29,6 +29,20 @@ type WorkerInfo struct {
 	FoundAlive *time.Time `json:"found_alive,omitempty"`
 }
 
+// ElectReader makes a live worker the one that reads figures for monitoring, unless another live worker is, and reports whether it is.
+// It is that for this time, and again with each call that returns true. So of all workers one reads, and another one goes on when it has ended.
+func (o *Operator) ElectReader(ctx context.Context, worker string, term time.Duration) (bool, error) {
+	op, err := o.store(ctx)
+	if err != nil {
+		return false, err
+	}
+	elected, err := op.ElectReader(ctx, storable(worker), term)
+	if err != nil {
+		return false, o.public(ctx, err)
+	}
+	return elected, nil
+}
+
 // Workers returns the live workers and those that ended within the last hour.
 func (o *Operator) Workers(ctx context.Context) ([]WorkerInfo, error) {
 	op, err := o.store(ctx)

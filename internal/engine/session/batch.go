@@ -66,6 +66,7 @@ func (s *Session) batch() flow {
 		return s.react(ctx, err, step, started)
 	}
 	s.reportBatch(step, r.took, r.Progress, classify.Classification{})
+	s.summed = step.isSum()
 	then := s.next(r)
 	if d := step.decision(); d != nil && !r.To.Terminal() {
 		then = s.request(&r.Write, d, then)

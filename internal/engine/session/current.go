@@ -40,6 +40,7 @@ type current struct {
 	begun    bool // the task is EXECUTING in the database
 	executed bool // a batch has been committed
 	stalled  bool // the task was, when it was claimed
+	summed   bool // the counters of the last batch are the sum of its children's
 }
 
 // short returns a context for one call to the store.

@@ -26,10 +26,13 @@ func (c *current) ref() taskevent.TaskRef {
 // the session is still the one before it. Control is the request that stands on the
 // task after the write.
 func (c *current) reportWritten(w *store.Write, control lifecycle.Control) {
-	seq, progress := c.lease.Seq, c.progress
+	seq, before, progress := c.lease.Seq, c.progress, c.progress
 	if w.Checkpoint {
 		seq, progress = seq+1, w.Progress
-		c.reportCheckpoint(seq, progress)
+		if c.summed {
+			before = progress
+		}
+		c.reportCheckpoint(seq, before, progress)
 	}
 	var code, detail string
 	if w.Attempt != nil {
@@ -38,7 +41,7 @@ func (c *current) reportWritten(w *store.Write, control lifecycle.Control) {
 	switch {
 	case w.To.Terminal():
 		e := taskevent.TaskEnded{
-			TaskRef: c.ref(), Status: string(w.To), Partial: w.Partial, Removed: control == lifecycle.Delete, Code: code, Detail: detail,
+			TaskRef: c.ref(), Queue: c.task.Queue, Status: string(w.To), Partial: w.Partial, Removed: control == lifecycle.Delete, Code: code, Detail: detail,
 			Checkpoint: seq, Progress: observe.Progress(progress), Duration: time.Since(c.began),
 		}
 		if w.To == lifecycle.Completed {
@@ -53,13 +56,30 @@ func (c *current) reportWritten(w *store.Write, control lifecycle.Control) {
 		if !w.At.IsZero() {
 			delay = time.Until(w.At)
 		}
-		observe.Frequent(c.Events, taskevent.TaskReleased{TaskRef: c.ref(), Reason: w.Reason, Delay: max(delay, 0)})
+		observe.Frequent(c.Events, taskevent.TaskReleased{TaskRef: c.ref(), Reason: w.Reason, Cause: ReleaseCause(w.Reason), Delay: max(delay, 0)})
 	}
 }
 
-// reportCheckpoint reports a checkpoint that is committed.
-func (c *current) reportCheckpoint(seq int64, p lifecycle.Progress) {
-	observe.Frequent(c.Events, taskevent.CheckpointWritten{TaskRef: c.ref(), Checkpoint: seq, Progress: observe.Progress(p)})
+// reportCheckpoint reports a checkpoint that is committed, and the progress at the one before it.
+func (c *current) reportCheckpoint(seq int64, before, p lifecycle.Progress) {
+	observe.Frequent(c.Events, taskevent.CheckpointWritten{
+		TaskRef: c.ref(), Checkpoint: seq, Progress: observe.Progress(p),
+		Done: p.Done - before.Done, Failed: p.Failed - before.Failed, Skipped: p.Skipped - before.Skipped,
+	})
+}
+
+// releaseCauses are the words of package taskevent for the reasons that a session has.
+var releaseCauses = map[string]string{
+	ReasonShutdown: taskevent.ReleaseShutdown, reasonPaused: taskevent.ReleasePaused, reasonYielded: taskevent.ReleaseYielded,
+	reasonTurnOver: taskevent.ReleaseYielded, ReasonNoSlot: taskevent.ReleaseNoSlot, ReasonOutage: taskevent.ReleaseOutage,
+}
+
+// ReleaseCause returns the word for the reason of a release, see [taskevent.TaskReleased].
+func ReleaseCause(reason string) string {
+	if cause, ok := releaseCauses[reason]; ok {
+		return cause
+	}
+	return lifecycle.WaitCause(reason)
 }
 
 // reportBatch reports that the executor of a batch has returned, and the progress

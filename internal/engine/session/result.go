@@ -161,7 +161,7 @@ func (s *Session) reconcile(w *store.Write) flow {
 			s.Events.Report(taskevent.CommitReadBack{TaskRef: s.ref(), Committed: p.Seq != w.Seq, Checkpoint: p.Seq})
 			advanced := p.Seq != s.lease.Seq
 			if advanced {
-				s.reportCheckpoint(p.Seq, p.Progress)
+				s.reportCheckpoint(p.Seq, s.progress, p.Progress)
 				// It was this session's own: no other process writes under this fence.
 				s.lease.Seq, s.state, s.progress, s.task.Revision = p.Seq, p.State, p.Progress, s.kind.Revision
 				s.tries, s.stored, s.unanswered = p.Attempts+1, p.Attempts, 0

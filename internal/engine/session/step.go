@@ -119,6 +119,13 @@ func (s *Step) SetSum(p lifecycle.Progress) {
 	s.sum = &p
 }
 
+// isSum reports whether the counters of the task are the sum of its children's.
+func (s *Step) isSum() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sum != nil
+}
+
 // Position returns how many elements of a list of n have been taken.
 func (s *Step) Position(n int) int {
 	s.mu.Lock()

@@ -52,5 +52,7 @@ func (c *calls) queues() {
 		}
 	}
 	c.record("unknown_kinds", func() error { _, err := s.UnknownKinds(ctx); return err })
+	c.record("waiting_causes", func() error { _, err := s.WaitingCauses(ctx, 1000); return err })
+	c.record("elect_reader", func() error { _, err := s.ElectReader(ctx, "p", time.Minute); return err })
 	c.record("queue_counts", func() error { _, err := s.QueueCounts(ctx, store.QueueRead); return err })
 }

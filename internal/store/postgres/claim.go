@@ -254,6 +254,11 @@ func (s *Store) take(ctx context.Context, c store.Claim, query string, cursor ..
 		return taken{}, fmt.Errorf("claim up to %d tasks: %w", c.Limit, err)
 	}
 	found.at, found.contended = time.UnixMicro(at), wait == 0
+	for i := range found.Tasks {
+		if t := &found.Tasks[i]; at > 0 {
+			t.Waited = max(found.at.Sub(found.orders[t.ID].due), 1)
+		}
+	}
 	slices.SortFunc(found.Tasks, func(a, b store.ClaimedTask) int {
 		x, y := found.orders[a.ID], found.orders[b.ID]
 		return cmp.Or(cmp.Compare(x.rank, y.rank), x.due.Compare(y.due), bytes.Compare(a.ID[:], b.ID[:]))

@@ -79,6 +79,14 @@ func (t Statements) ago(param string) string {
 	return "clock_timestamp() - " + param + "::bigint::float8 * interval '1 millisecond'"
 }
 
+// soon is the SQL of the time that is a parameter's milliseconds after now.
+func (t Statements) soon(param string) string {
+	if t.dialect == dialect.SQLite {
+		return "strftime('%Y-%m-%d %H:%M:%f', 'now', printf('+%.3f seconds', " + param + " / 1000.0))"
+	}
+	return "clock_timestamp() + " + param + "::bigint::float8 * interval '1 millisecond'"
+}
+
 // skipLocked locks the rows of a subquery and skips those that others have
 // locked. SQLite needs none: a writer is alone.
 func (t Statements) skipLocked() string {
