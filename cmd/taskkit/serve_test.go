@@ -65,6 +65,7 @@ func TestServe(t *testing.T) {
 		if status, body := get(person, "/"+id.String()); status != 200 || !strings.Contains(body, `"status":"QUEUING"`) {
 			t.Errorf("own job: %d %s", status, body)
 		}
+		checkMetrics(t, address)
 		if status, body := get(uuid.New(), "/"+id.String()); status != 404 {
 			t.Errorf("job of another person: %d %s", status, body)
 		}
@@ -184,4 +185,22 @@ func got(t *testing.T, url string, person uuid.UUID) answer {
 		t.Error(err)
 	}
 	return answer{resp.StatusCode, resp.Header, string(body), time.Now()}
+}
+
+// checkMetrics checks that the command serves the figures of queues to Prometheus, to requests to this machine only.
+func checkMetrics(t *testing.T, jobs string) {
+	t.Helper()
+	address := strings.TrimSuffix(jobs, "/jobs") + "/metrics"
+	const want = `taskkit_queue_tasks{taskkit_queue="default",taskkit_state="due"} 1`
+	deadline := time.Now().Add(testdb.Patience(t))
+	for {
+		answer := got(t, address, uuid.UUID{})
+		if answer.status == http.StatusOK && strings.Contains(answer.body, want) && strings.Contains(answer.body, "taskkit_build_info{") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the metrics are %d %s", answer.status, answer.body)
+		}
+		<-time.After(50 * time.Millisecond)
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"taskkit.dev/cmd/taskkit/internal/metrics"
 	"taskkit.dev/taskkit/taskhealth"
 	"taskkit.dev/taskkit/taskhttp"
 )
@@ -34,6 +35,7 @@ func (a *app) serveCommand() *cobra.Command {
 		Short: "Serve the jobs of the database over HTTP",
 		Long: `Serve the jobs of the database over HTTP: watch, fetch, stop, pause, resume, approve,
 retry, delete and list. It starts no jobs, since kinds belong to the application.
+/metrics has the figures of the queues for Prometheus, without a person.
 
 The command trusts a header with the UUID of the person who makes a request. A proxy on
 this machine must sign people in and set the header; all people have access to their own
@@ -60,14 +62,20 @@ GET /livez and GET /readyz answer probes, whoever makes them, and are not logged
 				return err
 			}
 			defer db.close()
+			log := slog.New(slog.NewTextHandler(a.err, nil))
 			jobs, err := taskhttp.New(db.db, taskhttp.Config{
 				Caller: personIn(header), Authorize: taskhttp.OwnJobs, Schema: a.schemaName(),
-				Logger: slog.New(slog.NewTextHandler(a.err, nil)),
+				Logger: log,
 			})
 			if err != nil {
 				return err
 			}
-			all := taskhealth.Beside(jobs, db.db, taskhealth.Options{Schema: a.schemaName()})
+			all, _, end, err := metrics.Serve(c.Context(), db.db, a.schemaName(), log, jobs)
+			if err != nil {
+				return err
+			}
+			defer end()
+			all = taskhealth.Beside(all, db.db, taskhealth.Options{Schema: a.schemaName()})
 			return a.serve(c.Context(), listen, onlyHosts(hosts, all), jobs.Drain)
 		},
 	}

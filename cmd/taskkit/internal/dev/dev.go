@@ -26,6 +26,7 @@ import (
 	"taskkit.dev/cmd/taskkit/internal/mailserver"
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskotel"
 )
 
 // MaxKills bounds Options.Kills: a task whose workers die repeatedly without a
@@ -74,6 +75,7 @@ type run struct {
 	client    *taskkit.Client
 	workers   *workerSet
 	web       *web
+	telemetry *taskotel.Telemetry // of this process
 
 	began    time.Time
 	actions  []*action

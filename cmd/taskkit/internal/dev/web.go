@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/cmd/taskkit/internal/metrics"
 	"taskkit.dev/executors/earlyalert"
 	"taskkit.dev/executors/exportcaseload"
 	"taskkit.dev/executors/programstatus"
@@ -56,6 +57,8 @@ type web struct {
 	// cancel ends the call.
 	cancel context.CancelFunc
 	export chan exported
+	// unread ends the reading of the figures of queues.
+	unread func()
 }
 
 // exported is what the call has returned.
@@ -82,17 +85,23 @@ func (r *run) serve(ctx context.Context) (*web, error) {
 	taskhttp.Start(jobs, "POST "+pathMail, sendemailtask.Kind, asOthers(r, func(s *sendemail.Spec) targets.Targets { return s.Targets }))
 	taskhttp.FileResults(jobs, exportcaseloadtask.Kind, openExport)
 
+	all, telemetry, unread, err := metrics.Serve(context.WithoutCancel(ctx), r.workspace.db, r.workspace.schema, slog.New(slog.DiscardHandler), jobs)
+	if err != nil {
+		return nil, err
+	}
+	r.telemetry = telemetry
 	address := cmp.Or(r.Listen, "127.0.0.1:0")
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
+		unread()
 		return nil, fmt.Errorf("serve the actions on %s: %w", address, err)
 	}
 	url := "http://" + l.Addr().String()
 	w := &web{
-		url: url, server: &http.Server{Handler: taskhealth.Beside(jobs, r.workspace.db, taskhealth.Options{Schema: r.workspace.schema}), ReadHeaderTimeout: patience}, ended: make(chan error, 1),
+		url: url, server: &http.Server{Handler: taskhealth.Beside(all, r.workspace.db, taskhealth.Options{Schema: r.workspace.schema}), ReadHeaderTimeout: patience}, ended: make(chan error, 1),
 		client: &taskhttp.Client{URL: url, HTTP: &http.Client{Transport: &http.Transport{}}},
-		cancel: func() {}, export: make(chan exported, 1),
+		cancel: func() {}, export: make(chan exported, 1), unread: unread,
 	}
 	w.server.RegisterOnShutdown(jobs.Drain)
 	go func() { w.ended <- w.server.Serve(l) }()
@@ -104,6 +113,7 @@ func (w *web) close() error {
 	w.cancel()
 	w.calls.Wait()
 	w.client.HTTP.CloseIdleConnections()
+	w.unread()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	err := w.server.Shutdown(ctx)
@@ -149,7 +159,7 @@ func mayDo(_ context.Context, who taskhttp.Caller, op taskhttp.Operation, t *tas
 // asOthers gives tasks that are started over HTTP what the others of the run have.
 func asOthers[Spec any](r *run, of func(*Spec) targets.Targets) taskhttp.StartOption[Spec] {
 	return taskhttp.Before(func(_ context.Context, _ *sql.Tx, _ taskhttp.Caller, spec *Spec) ([]taskkit.SubmitOption, error) {
-		opts := []taskkit.SubmitOption{taskkit.WithQueue(r.workspace.queue), taskkit.WithReason("taskkit dev")}
+		opts := []taskkit.SubmitOption{taskkit.WithQueue(r.workspace.queue), taskkit.WithReason("taskkit dev"), taskkit.WithObserver(r.telemetry)}
 		if q := of(spec).Query; q != nil && *q == *everyone().Query {
 			opts = append(opts, taskkit.WithTotal(len(r.people.all)))
 		}

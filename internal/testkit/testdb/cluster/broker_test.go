@@ -14,6 +14,9 @@ func TestBrokers(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(context.Context) (*cluster.Server, error){
 		"rabbitmq": cluster.StartRabbitMQ, "nats": cluster.StartNATS,
+		"prometheus": func(ctx context.Context) (*cluster.Server, error) {
+			return cluster.StartPrometheus(ctx, "scrape_configs: []", "")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,5 +1,5 @@
 // Package cluster starts private servers for tests: PostgreSQL, PgBouncer in transaction
-// mode before it, and the brokers RabbitMQ and NATS.
+// mode before it, the brokers RabbitMQ and NATS, and Prometheus.
 //
 // # What holds here
 //

@@ -18,6 +18,7 @@ type program struct {
 	first    []string                       // where it is looked for before the PATH
 	dirs     func(context.Context) []string // where it may lie besides the PATH, best first
 	packages map[string][]string            // package manager to the packages that have it
+	unpack   string                         // the package of Debian that is unpacked and not installed; "": none
 }
 
 // postgres stands for all of PostgreSQL's server programs: they lie together.
@@ -141,7 +142,10 @@ func (p program) ensure(ctx context.Context) (string, error) {
 	if path := p.find(ctx); path != "" {
 		return path, nil
 	}
-	if os.Geteuid() != 0 {
+	install := p.install
+	if p.unpacks() {
+		install = func(ctx context.Context) error { return unpackDebian(ctx, p.unpack) }
+	} else if os.Geteuid() != 0 {
 		return "", p.missing(ctx, errors.New("only root installs packages here"))
 	}
 	var path string
@@ -149,7 +153,7 @@ func (p program) ensure(ctx context.Context) (string, error) {
 		if path = p.find(ctx); path != "" { // another process was faster
 			return nil
 		}
-		if err := p.install(ctx); err != nil {
+		if err := install(ctx); err != nil {
 			if ctx.Err() != nil { // nobody knows whether it could be installed
 				return fmt.Errorf("install %s: %w", p.name, errors.Join(context.Cause(ctx), err))
 			}
