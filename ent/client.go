@@ -17,6 +17,7 @@ import (
 	"taskkit.dev/ent/eventprune"
 	"taskkit.dev/ent/limit"
 	"taskkit.dev/ent/mergedkey"
+	"taskkit.dev/ent/notification"
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/referenceversion"
 	"taskkit.dev/ent/schedule"
@@ -49,6 +50,8 @@ type Client struct {
 	Limit *LimitClient
 	// MergedKey is the client for interacting with the MergedKey builders.
 	MergedKey *MergedKeyClient
+	// Notification is the client for interacting with the Notification builders.
+	Notification *NotificationClient
 	// QueuedTask is the client for interacting with the QueuedTask builders.
 	QueuedTask *QueuedTaskClient
 	// ReferenceVersion is the client for interacting with the ReferenceVersion builders.
@@ -96,6 +99,7 @@ func (c *Client) init() {
 	c.EventPrune = NewEventPruneClient(c.config)
 	c.Limit = NewLimitClient(c.config)
 	c.MergedKey = NewMergedKeyClient(c.config)
+	c.Notification = NewNotificationClient(c.config)
 	c.QueuedTask = NewQueuedTaskClient(c.config)
 	c.ReferenceVersion = NewReferenceVersionClient(c.config)
 	c.Schedule = NewScheduleClient(c.config)
@@ -210,6 +214,7 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		EventPrune:       NewEventPruneClient(cfg),
 		Limit:            NewLimitClient(cfg),
 		MergedKey:        NewMergedKeyClient(cfg),
+		Notification:     NewNotificationClient(cfg),
 		QueuedTask:       NewQueuedTaskClient(cfg),
 		ReferenceVersion: NewReferenceVersionClient(cfg),
 		Schedule:         NewScheduleClient(cfg),
@@ -249,6 +254,7 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		EventPrune:       NewEventPruneClient(cfg),
 		Limit:            NewLimitClient(cfg),
 		MergedKey:        NewMergedKeyClient(cfg),
+		Notification:     NewNotificationClient(cfg),
 		QueuedTask:       NewQueuedTaskClient(cfg),
 		ReferenceVersion: NewReferenceVersionClient(cfg),
 		Schedule:         NewScheduleClient(cfg),
@@ -295,10 +301,11 @@ func (c *Client) Close() error {
 // In order to add hooks to a specific client, call: `client.Node.Use(...)`.
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
-		c.EventPrune, c.Limit, c.MergedKey, c.QueuedTask, c.ReferenceVersion,
-		c.Schedule, c.TaskAttempt, c.TaskEvent, c.TaskItem, c.TaskLedger, c.TaskLimit,
-		c.TaskMessage, c.TaskParent, c.TaskPlan, c.TaskProcess, c.TaskQueue,
-		c.TaskRate, c.TaskResult, c.TaskTarget, c.UnknownKind,
+		c.EventPrune, c.Limit, c.MergedKey, c.Notification, c.QueuedTask,
+		c.ReferenceVersion, c.Schedule, c.TaskAttempt, c.TaskEvent, c.TaskItem,
+		c.TaskLedger, c.TaskLimit, c.TaskMessage, c.TaskParent, c.TaskPlan,
+		c.TaskProcess, c.TaskQueue, c.TaskRate, c.TaskResult, c.TaskTarget,
+		c.UnknownKind,
 	} {
 		n.Use(hooks...)
 	}
@@ -308,10 +315,11 @@ func (c *Client) Use(hooks ...Hook) {
 // In order to add interceptors to a specific client, call: `client.Node.Intercept(...)`.
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
-		c.EventPrune, c.Limit, c.MergedKey, c.QueuedTask, c.ReferenceVersion,
-		c.Schedule, c.TaskAttempt, c.TaskEvent, c.TaskItem, c.TaskLedger, c.TaskLimit,
-		c.TaskMessage, c.TaskParent, c.TaskPlan, c.TaskProcess, c.TaskQueue,
-		c.TaskRate, c.TaskResult, c.TaskTarget, c.UnknownKind,
+		c.EventPrune, c.Limit, c.MergedKey, c.Notification, c.QueuedTask,
+		c.ReferenceVersion, c.Schedule, c.TaskAttempt, c.TaskEvent, c.TaskItem,
+		c.TaskLedger, c.TaskLimit, c.TaskMessage, c.TaskParent, c.TaskPlan,
+		c.TaskProcess, c.TaskQueue, c.TaskRate, c.TaskResult, c.TaskTarget,
+		c.UnknownKind,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -326,6 +334,8 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.Limit.mutate(ctx, m)
 	case *MergedKeyMutation:
 		return c.MergedKey.mutate(ctx, m)
+	case *NotificationMutation:
+		return c.Notification.mutate(ctx, m)
 	case *QueuedTaskMutation:
 		return c.QueuedTask.mutate(ctx, m)
 	case *ReferenceVersionMutation:
@@ -780,6 +790,139 @@ func (c *MergedKeyClient) mutate(ctx context.Context, m *MergedKeyMutation) (Val
 		return (&MergedKeyDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown MergedKey mutation op: %q", m.Op())
+	}
+}
+
+// NotificationClient is a client for the Notification schema.
+type NotificationClient struct {
+	config
+}
+
+// NewNotificationClient returns a client for the Notification from the given config.
+func NewNotificationClient(c config) *NotificationClient {
+	return &NotificationClient{config: c}
+}
+
+// Use adds a list of mutation hooks to the hooks stack.
+// A call to `Use(f, g, h)` equals to `notification.Hooks(f(g(h())))`.
+func (c *NotificationClient) Use(hooks ...Hook) {
+	c.hooks.Notification = append(c.hooks.Notification, hooks...)
+}
+
+// Intercept adds a list of query interceptors to the interceptors stack.
+// A call to `Intercept(f, g, h)` equals to `notification.Intercept(f(g(h())))`.
+func (c *NotificationClient) Intercept(interceptors ...Interceptor) {
+	c.inters.Notification = append(c.inters.Notification, interceptors...)
+}
+
+// Create returns a builder for creating a Notification entity.
+func (c *NotificationClient) Create() *NotificationCreate {
+	mutation := newNotificationMutation(c.config, OpCreate)
+	return &NotificationCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// CreateBulk returns a builder for creating a bulk of Notification entities.
+func (c *NotificationClient) CreateBulk(builders ...*NotificationCreate) *NotificationCreateBulk {
+	return &NotificationCreateBulk{config: c.config, builders: builders}
+}
+
+// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
+// a builder and applies setFunc on it.
+func (c *NotificationClient) MapCreateBulk(slice any, setFunc func(*NotificationCreate, int)) *NotificationCreateBulk {
+	rv := reflect.ValueOf(slice)
+	if rv.Kind() != reflect.Slice {
+		return &NotificationCreateBulk{err: fmt.Errorf("calling to NotificationClient.MapCreateBulk with wrong type %T, need slice", slice)}
+	}
+	builders := make([]*NotificationCreate, rv.Len())
+	for i := 0; i < rv.Len(); i++ {
+		builders[i] = c.Create()
+		setFunc(builders[i], i)
+	}
+	return &NotificationCreateBulk{config: c.config, builders: builders}
+}
+
+// Update returns an update builder for Notification.
+func (c *NotificationClient) Update() *NotificationUpdate {
+	mutation := newNotificationMutation(c.config, OpUpdate)
+	return &NotificationUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOne returns an update builder for the given entity.
+func (c *NotificationClient) UpdateOne(_m *Notification) *NotificationUpdateOne {
+	mutation := newNotificationMutation(c.config, OpUpdateOne, withNotification(_m))
+	return &NotificationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// UpdateOneID returns an update builder for the given id.
+func (c *NotificationClient) UpdateOneID(id uuid.UUID) *NotificationUpdateOne {
+	mutation := newNotificationMutation(c.config, OpUpdateOne, withNotificationID(id))
+	return &NotificationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// Delete returns a delete builder for Notification.
+func (c *NotificationClient) Delete() *NotificationDelete {
+	mutation := newNotificationMutation(c.config, OpDelete)
+	return &NotificationDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
+}
+
+// DeleteOne returns a builder for deleting the given entity.
+func (c *NotificationClient) DeleteOne(_m *Notification) *NotificationDeleteOne {
+	return c.DeleteOneID(_m.ID)
+}
+
+// DeleteOneID returns a builder for deleting the given entity by its id.
+func (c *NotificationClient) DeleteOneID(id uuid.UUID) *NotificationDeleteOne {
+	builder := c.Delete().Where(notification.ID(id))
+	builder.mutation.id = &id
+	builder.mutation.op = OpDeleteOne
+	return &NotificationDeleteOne{builder}
+}
+
+// Query returns a query builder for Notification.
+func (c *NotificationClient) Query() *NotificationQuery {
+	return &NotificationQuery{
+		config: c.config,
+		ctx:    &QueryContext{Type: TypeNotification},
+		inters: c.Interceptors(),
+	}
+}
+
+// Get returns a Notification entity by its id.
+func (c *NotificationClient) Get(ctx context.Context, id uuid.UUID) (*Notification, error) {
+	return c.Query().Where(notification.ID(id)).Only(ctx)
+}
+
+// GetX is like Get, but panics if an error occurs.
+func (c *NotificationClient) GetX(ctx context.Context, id uuid.UUID) *Notification {
+	obj, err := c.Get(ctx, id)
+	if err != nil {
+		panic(err)
+	}
+	return obj
+}
+
+// Hooks returns the client hooks.
+func (c *NotificationClient) Hooks() []Hook {
+	return c.hooks.Notification
+}
+
+// Interceptors returns the client interceptors.
+func (c *NotificationClient) Interceptors() []Interceptor {
+	return c.inters.Notification
+}
+
+func (c *NotificationClient) mutate(ctx context.Context, m *NotificationMutation) (Value, error) {
+	switch m.Op() {
+	case OpCreate:
+		return (&NotificationCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdate:
+		return (&NotificationUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpUpdateOne:
+		return (&NotificationUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
+	case OpDelete, OpDeleteOne:
+		return (&NotificationDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
+	default:
+		return nil, fmt.Errorf("ent: unknown Notification mutation op: %q", m.Op())
 	}
 }
 
@@ -3371,14 +3514,14 @@ func (c *UnknownKindClient) mutate(ctx context.Context, m *UnknownKindMutation) 
 // hooks and interceptors per client, for fast access.
 type (
 	hooks struct {
-		EventPrune, Limit, MergedKey, QueuedTask, ReferenceVersion, Schedule,
-		TaskAttempt, TaskEvent, TaskItem, TaskLedger, TaskLimit, TaskMessage,
+		EventPrune, Limit, MergedKey, Notification, QueuedTask, ReferenceVersion,
+		Schedule, TaskAttempt, TaskEvent, TaskItem, TaskLedger, TaskLimit, TaskMessage,
 		TaskParent, TaskPlan, TaskProcess, TaskQueue, TaskRate, TaskResult, TaskTarget,
 		UnknownKind []ent.Hook
 	}
 	inters struct {
-		EventPrune, Limit, MergedKey, QueuedTask, ReferenceVersion, Schedule,
-		TaskAttempt, TaskEvent, TaskItem, TaskLedger, TaskLimit, TaskMessage,
+		EventPrune, Limit, MergedKey, Notification, QueuedTask, ReferenceVersion,
+		Schedule, TaskAttempt, TaskEvent, TaskItem, TaskLedger, TaskLimit, TaskMessage,
 		TaskParent, TaskPlan, TaskProcess, TaskQueue, TaskRate, TaskResult, TaskTarget,
 		UnknownKind []ent.Interceptor
 	}

@@ -15,6 +15,7 @@ import (
 	"taskkit.dev/ent/eventprune"
 	"taskkit.dev/ent/limit"
 	"taskkit.dev/ent/mergedkey"
+	"taskkit.dev/ent/notification"
 	"taskkit.dev/ent/queuedtask"
 	"taskkit.dev/ent/referenceversion"
 	"taskkit.dev/ent/schedule"
@@ -95,6 +96,7 @@ func checkColumn(t, c string) error {
 			eventprune.Table:       eventprune.ValidColumn,
 			limit.Table:            limit.ValidColumn,
 			mergedkey.Table:        mergedkey.ValidColumn,
+			notification.Table:     notification.ValidColumn,
 			queuedtask.Table:       queuedtask.ValidColumn,
 			referenceversion.Table: referenceversion.ValidColumn,
 			schedule.Table:         schedule.ValidColumn,

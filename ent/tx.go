@@ -20,6 +20,8 @@ type Tx struct {
 	Limit *LimitClient
 	// MergedKey is the client for interacting with the MergedKey builders.
 	MergedKey *MergedKeyClient
+	// Notification is the client for interacting with the Notification builders.
+	Notification *NotificationClient
 	// QueuedTask is the client for interacting with the QueuedTask builders.
 	QueuedTask *QueuedTaskClient
 	// ReferenceVersion is the client for interacting with the ReferenceVersion builders.
@@ -188,6 +190,7 @@ func (tx *Tx) init() {
 	tx.EventPrune = NewEventPruneClient(tx.config)
 	tx.Limit = NewLimitClient(tx.config)
 	tx.MergedKey = NewMergedKeyClient(tx.config)
+	tx.Notification = NewNotificationClient(tx.config)
 	tx.QueuedTask = NewQueuedTaskClient(tx.config)
 	tx.ReferenceVersion = NewReferenceVersionClient(tx.config)
 	tx.Schedule = NewScheduleClient(tx.config)

@@ -47,6 +47,9 @@ func (s *submission) completeChild(tx Execer) error {
 	case !batch.MayHaveChildren():
 		return &OptionError{"WithParent", "tasks of the parent's kind have no children: add the word children to the directive of its executor, and run go generate"}
 	}
+	if err := s.notifyOfChild(); err != nil {
+		return err
+	}
 	s.Options.Watched = batch.Watches()
 	if !s.owned {
 		s.Owner, s.owned = batch.Owner(), true

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/taskkit/notice"
 	"taskkit.dev/taskkit/taskjson"
 	"taskkit.dev/taskkit/taskkind"
 )
@@ -25,7 +26,8 @@ const defaultBatchSize = 100
 type Kind[Spec, State, Result any] struct {
 	def       taskkind.Definition[Spec, State, Result]
 	revisions revisions
-	stopAfter lifecycle.StopPolicy // def.StopAfter
+	stopAfter lifecycle.StopPolicy  // def.StopAfter
+	notify    []notice.Subscription // def.Notify
 	// notified is when a submission last carried a wake-up, in Unix nanoseconds.
 	notified atomic.Int64
 }
@@ -84,6 +86,10 @@ func NewKind[Spec, State, Result any](d taskkind.Definition[Spec, State, Result]
 			panic(fmt.Sprintf("taskkit: kind %s: %v", d.Name, err))
 		}
 	}
+	notify, err := parseNotify(d.Notify)
+	if err != nil {
+		panic(fmt.Sprintf("taskkit: kind %s: Notify: %v", d.Name, err))
+	}
 	if err := d.Policies.Check(); err != nil {
 		panic(fmt.Sprintf("taskkit: kind %s: %v", d.Name, err))
 	}
@@ -129,7 +135,7 @@ func NewKind[Spec, State, Result any](d taskkind.Definition[Spec, State, Result]
 	}
 	revisions := newRevisions(d.Name, d.Reads, d.Upgrades)
 	revisions.secrets = len(d.Secrets) > 0
-	return &Kind[Spec, State, Result]{def: d, revisions: revisions, stopAfter: stopAfter}
+	return &Kind[Spec, State, Result]{def: d, revisions: revisions, stopAfter: stopAfter, notify: notify}
 }
 
 // Name returns the stored name.

@@ -13,6 +13,7 @@ import (
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/notice"
 )
 
 // Priority of a task: 1 is claimed first, 4 last. Tasks taken over from a dead
@@ -36,11 +37,12 @@ type submission struct {
 	store.NewTask
 	schema        string
 	withoutNotify bool
-	owned         bool   // there was OwnedBy or System
-	over          over   // nil: there was no Over
-	sample        Sample // zero: there was no WithSample
-	policies      bool   // there was WithPolicies
-	submitted     *Task  // see WithSubmitted; or nil
+	owned         bool                  // there was OwnedBy or System
+	over          over                  // nil: there was no Over
+	sample        Sample                // zero: there was no WithSample
+	policies      bool                  // there was WithPolicies
+	notify        []notice.Subscription // by WithNotify
+	submitted     *Task                 // see WithSubmitted; or nil
 	logger        *slog.Logger
 	observer      SubmitObserver
 	errs          []error
@@ -80,7 +82,7 @@ func (s *submission) log(ctx context.Context, tasks []store.NewTask) {
 // SystemOwner is the owner of tasks that no person submitted, see [System]. It is
 // 00000000-0000-8000-8000-73797374656d, which ends with "system" in ASCII. The
 // zero UUID is never an owner: where it is stored, the person is unknown.
-var SystemOwner = uuid.UUID{6: 0x80, 8: 0x80, 10: 's', 11: 'y', 12: 's', 13: 't', 14: 'e', 15: 'm'}
+var SystemOwner = store.SystemOwner
 
 // OwnedBy names the person on whose behalf the task is submitted. Each submission needs either OwnedBy or
 // [System]. The task also runs as this person unless [RunAs] names another. As of

@@ -21,7 +21,7 @@ func (s *submission) checkSchedule() error {
 		"WithTraceparent": s.Traceparent != "", "WithTotal": s.Total >= 0, "WithTargets": s.over != nil, "WithSample": s.sampled(), "WithSubmitted": s.submitted != nil, "WithLogger": s.logger != nil, "WithObserver": s.observer != nil,
 		"WithoutNotify": s.withoutNotify, "WithPreview": o.Preview, "WithDryRun": o.DryRun, "WithMaxChanges": len(o.ChangeLimits) > 0, "WithMaxParallel": o.MaxParallel != 0,
 		"WithChildFailure": o.OnFailure != "", "WithStopAfter": o.StopAfter != (lifecycle.StopPolicy{}), "WithCanary": o.Canary != 0, "WithApproval": o.Approval,
-		"WithLatestStart": !o.LatestStart.IsZero(), "WithDeadline": !o.Deadline.IsZero(), "WithMaxRate": o.MaxRate != 0, "WithStage": len(o.Stages) > 0, "WithStrategy": len(o.Strategy) > 0, "WithPolicies": s.policies,
+		"WithLatestStart": !o.LatestStart.IsZero(), "WithDeadline": !o.Deadline.IsZero(), "WithMaxRate": o.MaxRate != 0, "WithStage": len(o.Stages) > 0, "WithStrategy": len(o.Strategy) > 0, "WithPolicies": s.policies, "WithNotify": len(s.notify) > 0,
 	} {
 		if given {
 			wrong = append(wrong, option)
@@ -29,7 +29,7 @@ func (s *submission) checkSchedule() error {
 	}
 	if rest, own := s.Submitted, *o; len(wrong) == 0 {
 		rest.Kind, rest.Owner, rest.RunAs, rest.Queue, rest.UniqueKey = "", uuid.Nil, uuid.Nil, "", ""
-		own.Limits, own.Window, own.TimeLimit, own.Keep, own.OfKind, own.Policies = nil, "", 0, 0, store.TimesOfKind{}, nil
+		own.Limits, own.Window, own.TimeLimit, own.Keep, own.OfKind, own.Policies, own.Notify = nil, "", 0, 0, store.TimesOfKind{}, nil, nil
 		if rest == (store.Submitted{}) && !own.Given() {
 			return nil
 		}
@@ -56,6 +56,7 @@ func (k *Kind[Spec, State, Result]) scheduled(s *store.Schedule) (task store.New
 		return store.NewTask{}, err
 	}
 	sub.UniqueKey, sub.Options.Limits, sub.Options.Times, sub.Options.Keep = o.UniqueKey, o.Limits, o.Times, o.Keep
+	sub.setNotify(k.notify)
 	if err := k.checkOptions(sub, []Spec{spec}); err != nil {
 		return store.NewTask{}, err
 	}

@@ -150,6 +150,9 @@ func (k *Kind[Spec, State, Result]) submission(tx Execer, opts []SubmitOption) (
 	if err := s.completeChild(tx); err != nil {
 		return nil, err
 	}
+	if s.NewTask.Parent == uuid.Nil {
+		s.setNotify(k.notify)
+	}
 	if !s.owned {
 		s.fail("Submit", "the task has no owner: add OwnedBy(person), or System() if no person asked for it")
 	}

@@ -33,6 +33,7 @@
 //	defer=30m,6h     how long to wait before each further try of deferred items
 //	poison=skip      fail an item that keeps killing its worker, and go on with the task
 //	touches=T,U      the tables that the batches write, for throttling
+//	notify=T:E,U     who is notified of which events of a task
 //	preview          the executor can be previewed
 //	ledger           store which items succeeded
 //	children         the executor submits tasks as children of its own

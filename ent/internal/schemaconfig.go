@@ -10,6 +10,7 @@ type SchemaConfig struct {
 	EventPrune       string // EventPrune table.
 	Limit            string // Limit table.
 	MergedKey        string // MergedKey table.
+	Notification     string // Notification table.
 	QueuedTask       string // QueuedTask table.
 	ReferenceVersion string // ReferenceVersion table.
 	Schedule         string // Schedule table.

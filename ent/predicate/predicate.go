@@ -15,6 +15,9 @@ type Limit func(*sql.Selector)
 // MergedKey is the predicate function for mergedkey builders.
 type MergedKey func(*sql.Selector)
 
+// Notification is the predicate function for notification builders.
+type Notification func(*sql.Selector)
+
 // QueuedTask is the predicate function for queuedtask builders.
 type QueuedTask func(*sql.Selector)
 

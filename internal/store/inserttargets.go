@@ -35,7 +35,10 @@ func (i *inserter) withPlan(ctx context.Context, t *NewTask) error {
 	if err := i.withTargets(ctx, t); err != nil {
 		return err
 	}
-	return i.plans(ctx, []*NewTask{t})
+	if err := i.plans(ctx, []*NewTask{t}); err != nil {
+		return err
+	}
+	return i.awaiting(ctx, []*NewTask{t})
 }
 
 // withPlans stores tasks with plans, and without pages of targets.
@@ -49,6 +52,9 @@ func (i *inserter) withPlans(ctx context.Context, tasks []*NewTask) error {
 			n /= 2
 		}
 		if err := i.plans(ctx, tasks[:n]); err != nil {
+			return err
+		}
+		if err := i.awaiting(ctx, tasks[:n]); err != nil {
 			return err
 		}
 		tasks = tasks[n:]

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/taskkit/notice"
 	"taskkit.dev/taskkit/taskpolicy"
 )
 
@@ -56,6 +57,8 @@ type Options struct {
 	// Policies are decided with the writes of the task and its children, by PolicyState.
 	Policies    taskpolicy.Policies `json:"policies,omitempty"`
 	PolicyState PolicyState         `json:"policy_state,omitzero"`
+	// Notify are who is notified of the events of the task.
+	Notify []notice.Subscription `json:"notify,omitempty"`
 	// Watched: a task above has policies, for which the writes of this one count.
 	Watched bool `json:"watched,omitempty"`
 }
@@ -93,7 +96,7 @@ func (o *Options) Given() bool {
 	return o != nil && (o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.DryRun || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
 		o.Child != nil || o.MaxParallel != 0 || o.OnFailure != "" ||
 		o.Times != (lifecycle.Times{}) || o.OfKind != (TimesOfKind{}) || o.MaxRate != 0 || len(o.Limits) > 0 || len(o.Stages) > 0 || o.Keep != 0 || len(o.Sources) > 0 ||
-		o.Sample != nil || len(o.Strategy) > 0 || len(o.Policies) > 0 || o.Watched || !reflect.ValueOf(o.PolicyState).IsZero())
+		o.Sample != nil || len(o.Strategy) > 0 || len(o.Policies) > 0 || len(o.Notify) > 0 || o.Watched || !reflect.ValueOf(o.PolicyState).IsZero())
 }
 
 // inherited are the options that a task gets from the one that it follows. Whoever makes
@@ -103,7 +106,7 @@ func (o *Options) inherited() *Options {
 	return &Options{
 		Conditions: lifecycle.Conditions{StopAfter: o.StopAfter, Approval: o.Approval}, MaxParallel: o.MaxParallel, OnFailure: o.OnFailure,
 		Times: lifecycle.Times{Window: o.Window}, OfKind: o.OfKind, MaxRate: o.MaxRate, Limits: o.Limits, Keep: o.Keep,
-		Strategy: o.Strategy, Policies: o.Policies,
+		Strategy: o.Strategy, Policies: o.Policies, Notify: o.Notify,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/taskkit/notice"
 	"taskkit.dev/taskkit/taskpolicy"
 )
 
@@ -17,7 +18,7 @@ func TestOptionsGiven(t *testing.T) {
 		Times: lifecycle.Times{Window: "22:00-06:00 UTC"}, MaxRate: 50, Limits: []Limit{{Key: "k", AtMost: 1}},
 		OfKind: TimesOfKind{TimeLimit: 1}, Stages: map[string]StageOptions{"bill": {Priority: 1, Options: Options{MaxRate: 5}}}, Keep: 1, Sources: []Source{{From: 1}},
 		Sample: &RandomSample{Probability: 0.5, Seed: 7}, Strategy: taskpolicy.Strategy{{Do: taskpolicy.SkipItem}},
-		Policies: taskpolicy.Policies{{Do: taskpolicy.Stop}}, PolicyState: PolicyState{Attempts: 1}, Watched: true,
+		Policies: taskpolicy.Policies{{Do: taskpolicy.Stop}}, PolicyState: PolicyState{Attempts: 1}, Watched: true, Notify: []notice.Subscription{{Target: "ops"}},
 	}
 	for i := range reflect.TypeFor[Options]().NumField() {
 		var one Options

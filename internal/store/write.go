@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"taskkit.dev/internal/lifecycle"
+	"taskkit.dev/taskkit/notice"
 )
 
 // Write is one change of a task by its holder: a start, a checkpoint, a
@@ -69,6 +70,9 @@ type Write struct {
 	CheckParents bool
 	// Policies: the task has policies, which are decided after the write, not with an end. Watched: a task above has some.
 	Policies, Watched bool
+	// Notify is the event of the write of which a subscription of the task may be notified; "": none. [notice.Ended] stands for the end that
+	// the write makes, and [notice.Policy] for its Pause or Stop.
+	Notify notice.Event
 
 	// Wait, To QUEUED: what the task waits for, of a kind that may have children. At is
 	// [Forever] then, and Reason is [lifecycle.ReasonChildren] or, if the task ends next,

@@ -10,6 +10,26 @@ SET LOCAL lock_timeout = '5s';
 
 -- Planned from ent/schema by internal/cmd/schemaplan.
 
+-- Create "taskkit_task_process" table
+CREATE TABLE "{schema}"."taskkit_task_process" (
+  "id" text NOT NULL,
+  "version" text NOT NULL,
+  "started_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "last_heartbeat_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "dead_after_ms" bigint NOT NULL,
+  "kinds" json NOT NULL,
+  "queues" json NOT NULL,
+  "slots" bigint NOT NULL,
+  "max_attempts" bigint NOT NULL DEFAULT '0',
+  "draining" boolean NOT NULL DEFAULT (false),
+  "safe_mode" boolean NOT NULL DEFAULT (false),
+  "ended_date" timestamptz NULL,
+  "ended_reason" text NULL,
+  "presence_lock" bigint NULL,
+  "absent_date" timestamptz NULL,
+  "found_alive_date" timestamptz NULL,
+  PRIMARY KEY ("id")
+);
 -- Create "taskkit_task_limit" table
 CREATE TABLE "{schema}"."taskkit_task_limit" (
   "id" uuid NOT NULL,
@@ -26,18 +46,6 @@ CREATE UNIQUE INDEX "taskkit_task_limit_task" ON "{schema}"."taskkit_task_limit"
 CREATE INDEX "taskkit_limit_waiting" ON "{schema}"."taskkit_task_limit" ("limit_key", "task_id") WHERE waiting;
 -- Create index "taskkit_limit_holder" to table: "taskkit_task_limit"
 CREATE INDEX "taskkit_limit_holder" ON "{schema}"."taskkit_task_limit" ("limit_key", "task_id") WHERE NOT waiting;
--- Create "taskkit_limit" table
-CREATE TABLE "{schema}"."taskkit_limit" (
-  "id" uuid NOT NULL,
-  "limit_key" text NOT NULL,
-  "at_most" integer NULL,
-  "modified_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "modified_by" uuid NULL,
-  PRIMARY KEY ("id"),
-  CONSTRAINT "taskkit_limit_at_most" CHECK (at_most IS NULL OR at_most >= 1)
-);
--- Create index "taskkit_limit_key" to table: "taskkit_limit"
-CREATE UNIQUE INDEX "taskkit_limit_key" ON "{schema}"."taskkit_limit" ("limit_key");
 -- Create "taskkit_unknown_kind" table
 CREATE TABLE "{schema}"."taskkit_unknown_kind" (
   "id" uuid NOT NULL,
@@ -52,6 +60,21 @@ CREATE TABLE "{schema}"."taskkit_unknown_kind" (
 );
 -- Create index "taskkit_unknown_kind_key" to table: "taskkit_unknown_kind"
 CREATE UNIQUE INDEX "taskkit_unknown_kind_key" ON "{schema}"."taskkit_unknown_kind" ("execution_component_name", "codec_revision", "queue");
+-- Create "taskkit_notification" table
+CREATE TABLE "{schema}"."taskkit_notification" (
+  "id" uuid NOT NULL,
+  "created_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "target" text NOT NULL,
+  "recipient" text NOT NULL,
+  "kind" text NOT NULL,
+  "state" text NOT NULL,
+  "task_id" uuid NULL,
+  "notice" json NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_notification_state" CHECK (state IN ('unsubscribed', 'sent', 'held'))
+);
+-- Create index "taskkit_notification_recipient" to table: "taskkit_notification"
+CREATE INDEX "taskkit_notification_recipient" ON "{schema}"."taskkit_notification" ("target", "recipient", "kind", "state");
 -- Create "taskkit_queued_task" table
 CREATE TABLE "{schema}"."taskkit_queued_task" (
   "id" uuid NOT NULL,
@@ -253,6 +276,18 @@ CREATE TABLE "{schema}"."taskkit_event_prune" (
   "before_date" timestamptz NOT NULL,
   PRIMARY KEY ("id")
 );
+-- Create "taskkit_limit" table
+CREATE TABLE "{schema}"."taskkit_limit" (
+  "id" uuid NOT NULL,
+  "limit_key" text NOT NULL,
+  "at_most" integer NULL,
+  "modified_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
+  "modified_by" uuid NULL,
+  PRIMARY KEY ("id"),
+  CONSTRAINT "taskkit_limit_at_most" CHECK (at_most IS NULL OR at_most >= 1)
+);
+-- Create index "taskkit_limit_key" to table: "taskkit_limit"
+CREATE UNIQUE INDEX "taskkit_limit_key" ON "{schema}"."taskkit_limit" ("limit_key");
 -- Create "taskkit_task_message" table
 CREATE TABLE "{schema}"."taskkit_task_message" (
   "id" uuid NOT NULL,

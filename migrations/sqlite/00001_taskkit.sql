@@ -33,6 +33,21 @@ CREATE TABLE `taskkit_merged_key` (
 CREATE UNIQUE INDEX `taskkit_merged_key_key` ON `taskkit_merged_key` (`execution_component_name`, `idempotency_key`);
 -- Create index "taskkit_merged_key_task" to table: "taskkit_merged_key"
 CREATE INDEX `taskkit_merged_key_task` ON `taskkit_merged_key` (`task_id`);
+-- Create "taskkit_notification" table
+CREATE TABLE `taskkit_notification` (
+  `id` uuid NOT NULL,
+  `created_date` datetime NOT NULL DEFAULT (datetime('now', 'subsec')),
+  `target` text NOT NULL,
+  `recipient` text NOT NULL,
+  `kind` text NOT NULL,
+  `state` text NOT NULL,
+  `task_id` uuid NULL,
+  `notice` text NULL,
+  PRIMARY KEY (`id`),
+  CONSTRAINT `taskkit_notification_state` CHECK (CASE state WHEN 'unsubscribed' THEN 1 WHEN 'sent' THEN 1 WHEN 'held' THEN 1 ELSE 0 END)
+);
+-- Create index "taskkit_notification_recipient" to table: "taskkit_notification"
+CREATE INDEX `taskkit_notification_recipient` ON `taskkit_notification` (`target`, `recipient`, `kind`, `state`);
 -- Create "taskkit_queued_task" table
 CREATE TABLE `taskkit_queued_task` (
   `id` uuid NOT NULL,

@@ -113,6 +113,7 @@ func (s *Session) next(r *result) flow {
 // transaction of a preview is rolled back before. If the write is applied, the session does then. The error is the error of
 // [Session.handleWriteResult].
 func (s *Session) commit(tx *LazyTx, w *store.Write, then flow) (flow, error) {
+	s.notify(w)
 	open, _ := tx.close()
 	if tx.isPreview() {
 		tx.rollback()

@@ -11,6 +11,7 @@ import (
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/notice"
 	"taskkit.dev/taskkit/taskevent"
 )
 
@@ -135,6 +136,18 @@ func (c *current) check(w *store.Write) {
 func (c *current) watch(w *store.Write) {
 	if o := c.options; o != nil {
 		w.Watched, w.Policies = o.Watched, len(o.Policies) > 0 && !w.To.Terminal()
+	}
+}
+
+// notify makes the store notify the subscriptions of the task of the end that a write makes, or of its request. Before the plan of the
+// task was read, it may have some.
+func (c *current) notify(w *store.Write) {
+	switch {
+	case c.planned && !c.options.Notifies():
+	case w.To.Terminal():
+		w.Notify = notice.Ended
+	case w.Pause != "" || w.Stop != "":
+		w.Notify = notice.Policy
 	}
 }
 

@@ -91,6 +91,7 @@ func (s *Session) release(reason string) flow { return s.write(s.requeueIn(0, re
 // write makes a write without a transaction that is meant to end the session. The
 // session continues if the write is not applied and the task is still its own.
 func (s *Session) write(w *store.Write) flow {
+	s.notify(w)
 	a, err := s.Writer.Apply(w)
 	switch {
 	case err == nil && a.OK:

@@ -10,6 +10,7 @@ import (
 	"taskkit.dev/internal/engine/observe"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/notice"
 )
 
 // Deps is what all sessions of a registration share.
@@ -327,15 +328,19 @@ func (s *Session) Execute() {
 	}
 }
 
-// start writes that the task is EXECUTING. The first attempt does not wait for that write. A later one commits it
+// start writes that the task is EXECUTING. The first attempt does not wait for that write, unless somebody is notified of it. A later one commits it
 // before anything is executed, so that a task that was only claimed when its worker was lost is known not to have caused that:
 // see the reaper.
 func (s *Session) start() flow {
-	if !lifecycle.StartIsCommitted(s.stored) {
+	notifies := s.lease.Seq == 0 && s.options.NotifiesOf(notice.Started)
+	if !lifecycle.StartIsCommitted(s.stored) && !notifies {
 		s.Writer.QueueStart(s.lease, s.stored)
 		return continueSession
 	}
 	w := store.Write{Lease: s.lease, To: lifecycle.Executing, Attempts: s.stored}
+	if notifies {
+		w.Notify = notice.Started
+	}
 	a, err := s.Writer.Apply(&w)
 	return s.orFailed(s.handleWriteResult(&w, a, err, continueSession))
 }

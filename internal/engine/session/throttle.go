@@ -12,6 +12,7 @@ import (
 	"taskkit.dev/internal/engine/observe"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/taskkit/notice"
 	"taskkit.dev/taskkit/taskevent"
 	"taskkit.dev/taskkit/throttle"
 )
@@ -62,10 +63,11 @@ type health struct {
 type finding struct {
 	indicator string
 	reason    string
-	table     string   // that must not be written; "": any
-	kinds     []string // of an indicator of the user's; nil: all
-	own       bool     // it is one of the user's
-	err       error    // it could not be read
+	table     string    // that must not be written; "": any
+	kinds     []string  // of an indicator of the user's; nil: all
+	own       bool      // it is one of the user's
+	err       error     // it could not be read
+	since     time.Time // since when the worker has found it
 }
 
 // NewThrottle returns nil if no kind needs one.
@@ -204,12 +206,17 @@ func (t *Throttle) read(ctx context.Context) []finding {
 func (t *Throttle) report(found []finding) {
 	now := time.Now()
 	unwell := make(map[string]bool)
-	for _, f := range found {
+	for i := range found {
+		f := &found[i]
+		since, known := t.began[f.indicator]
+		if f.since = since; !known {
+			f.since = now
+		}
 		if unwell[f.indicator] {
 			continue
 		}
 		unwell[f.indicator] = true
-		if _, ok := t.began[f.indicator]; !ok {
+		if !known {
 			t.began[f.indicator] = now
 			t.events.Report(taskevent.ThrottleBegan{Worker: t.events.Worker, Indicator: f.indicator, Reason: classify.Clean(f.reason), Err: f.err})
 		}
@@ -241,7 +248,19 @@ func (f *throttled) between(ctx context.Context) (decision, error) {
 	for i := range found {
 		reasons[i] = found[i].reason
 	}
-	return decision{write: f.c.requeueIn(wait, classify.Clean(lifecycle.ReasonThrottled+strings.Join(reasons, "; ")))}, nil
+	w := f.c.requeueIn(wait, classify.Clean(lifecycle.ReasonThrottled+strings.Join(reasons, "; ")))
+	if f.c.options.NotifiesOf(notice.Throttled) && isLong(found, time.Now()) {
+		w.Notify = notice.Throttled
+	}
+	return decision{write: w}, nil
+}
+
+// throttledLong is how long an indicator must not be well before somebody is notified of the tasks that wait for it.
+const throttledLong = time.Hour
+
+// isLong reports whether one of the findings has lasted for long at a time.
+func isLong(found []finding, now time.Time) bool {
+	return slices.ContainsFunc(found, func(f finding) bool { return now.Sub(f.since) >= throttledLong })
 }
 
 // committed implements [feature].

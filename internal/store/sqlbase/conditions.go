@@ -81,6 +81,11 @@ func (t Statements) checkConditions(ctx context.Context, q store.Querier, writes
 		if err != nil {
 			return nil, fmt.Errorf("pause task %s: %w", w.ID, err)
 		}
+		if is && options.Notifies() {
+			if err := t.announce(ctx, q, store.PauseEvent(conditions, w.Progress), w.ID); err != nil {
+				return nil, err
+			}
+		}
 		if is {
 			if paused == nil {
 				paused = make(map[uuid.UUID]bool)

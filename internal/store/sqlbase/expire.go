@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlrows"
+	"taskkit.dev/taskkit/notice"
 )
 
 // ExpireTasks implements [store.Upkeep]. What it reads decides nothing: the statements that end and remove tasks repeat
@@ -24,14 +26,16 @@ func (b *Base) ExpireTasks(ctx context.Context, process string, limit int, items
 		return e, err
 	}
 	var (
-		late []uuid.UUID
-		fail = make(map[uuid.UUID]string)
-		old  = make(map[time.Duration][]uuid.UUID)
-		next = make(map[uuid.UUID]time.Time)
+		late       []uuid.UUID
+		fail       = make(map[uuid.UUID]string)
+		old        = make(map[time.Duration][]uuid.UUID)
+		next       = make(map[uuid.UUID]time.Time)
+		subscribes = make(map[uuid.UUID]bool) // have subscriptions
 	)
 	for i := range found {
 		t := &found[i]
 		text, remove, at := t.Decide(now)
+		subscribes[t.ID] = t.Options.Notifies()
 		next[t.ID] = at
 		switch {
 		case text != "":
@@ -43,6 +47,10 @@ func (b *Base) ExpireTasks(ctx context.Context, process string, limit int, items
 	}
 	err = b.write(ctx, func(q store.Querier) (err error) {
 		if e.Failed, err = b.failExpired(ctx, q, process, late, fail); err != nil {
+			return err
+		}
+		subscribed := slices.DeleteFunc(slices.Clone(e.Failed), func(id uuid.UUID) bool { return !subscribes[id] })
+		if err := b.announce(ctx, q, notice.Ended, subscribed...); err != nil {
 			return err
 		}
 		for keep, ids := range old {

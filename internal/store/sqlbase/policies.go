@@ -12,6 +12,7 @@ import (
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlrows"
+	"taskkit.dev/taskkit/notice"
 	"taskkit.dev/taskkit/taskpolicy"
 )
 
@@ -117,12 +118,13 @@ func (t Statements) decide(ctx context.Context, q store.Querier, g *governed, wr
 		sum := c.Progress()
 		g.at.Done, g.at.Failed, g.at.Skipped = max(g.at.Done, sum.Done), max(g.at.Failed, sum.Failed), max(g.at.Skipped, sum.Skipped)
 	}
-	fired := options.DecidePolicies(g.id, g.now, g.started, g.at)
+	fired, announced := options.DecidePolicies(g.id, g.now, g.started, g.at), false
 	for _, f := range fired {
 		made, err := t.fire(ctx, q, g, f, writes, applied)
 		if err != nil {
 			return err
 		}
+		announced = announced || made || f.Do == taskpolicy.Notify || f.Do == taskpolicy.Restart
 		if f.Do == taskpolicy.Fail && !made {
 			options.PolicyState.Failing = "" // it ends by the request of a person
 		}
@@ -136,6 +138,11 @@ func (t Statements) decide(ctx context.Context, q store.Querier, g *governed, wr
 	}
 	if err := t.catchUp(ctx, q, g, writes, applied); err != nil {
 		return err
+	}
+	if announced && options.Notifies() {
+		if err := t.announce(ctx, q, notice.Policy, g.id); err != nil {
+			return err
+		}
 	}
 	if len(fired) == 0 {
 		return nil

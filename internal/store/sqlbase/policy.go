@@ -12,6 +12,7 @@ import (
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlrows"
+	"taskkit.dev/taskkit/notice"
 )
 
 // withPolicy returns a query of the ancestors of the tasks $1 that have a stop policy, in the order of their ids, with these columns and
@@ -69,6 +70,7 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 		id     uuid.UUID
 		status lifecycle.Status
 		policy lifecycle.Conditions
+		notify bool
 	}
 	var (
 		above         []task
@@ -85,6 +87,7 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 			return err
 		}
 		options, err := store.DecodeOptions(text)
+		found.notify = options.Notifies()
 		switch found.policy.StopAfter = options.StopAfter; {
 		case !found.status.Live():
 		case lifecycle.TakesPause(control, reason):
@@ -107,7 +110,11 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 		if reason == "" {
 			continue
 		}
-		if _, err := t.requestAll(ctx, q, &governed{id: of.id, status: of.status, parent: true}, lifecycle.Pause, reason); err != nil {
+		made, err := t.requestAll(ctx, q, &governed{id: of.id, status: of.status, parent: true}, lifecycle.Pause, reason)
+		if err == nil && made && of.notify {
+			err = t.announce(ctx, q, notice.Policy, of.id)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("pause task %s: %w", of.id, err)
 		}
 		reached = true

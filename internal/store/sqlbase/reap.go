@@ -11,6 +11,7 @@ import (
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlrows"
+	"taskkit.dev/taskkit/notice"
 )
 
 // page bounds how many rows a statement of the reaper takes.
@@ -233,6 +234,9 @@ WHERE id IN (SELECT id FROM asked) RETURNING id`),
 	}
 	if err == nil {
 		err = b.endWaits(ctx, q, stopped)
+	}
+	if err == nil {
+		err = b.announce(ctx, q, notice.Ended, stopped...)
 	}
 	return append(removed, stopped...), max(len(removed), len(stopped)) == page, err
 }

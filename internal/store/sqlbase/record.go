@@ -135,7 +135,7 @@ FROM unnest($1::text[], $2::text[]) AS r(task, report) WHERE p.task_id = r.task:
 
 // HasRecords reports whether [Statements.Record] does something for a write.
 func HasRecords(w *store.Write) bool {
-	return w.Wait != nil || w.HasChildren || w.Check || w.CheckParents || w.Policies || w.Watched || w.Pause != "" || w.Stop != "" || w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Found != nil || len(w.Ledger.Keys) > 0 || w.Secrets != "" || w.Report != nil || w.Worked != nil || w.Memo != nil || w.Retried != (store.Retried{}))
+	return w.Wait != nil || w.HasChildren || w.Check || w.CheckParents || w.Policies || w.Watched || w.Notify != "" || w.Pause != "" || w.Stop != "" || w.Attempt != nil || w.Result != nil || w.Checkpoint && (len(w.Items) > 0 || w.Found != nil || len(w.Ledger.Keys) > 0 || w.Secrets != "" || w.Report != nil || w.Worked != nil || w.Memo != nil || w.Retried != (store.Retried{}))
 }
 
 // Record stores what came with writes that took effect: outcomes of items, ledgers,
@@ -214,20 +214,21 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes []*store
 	if err != nil {
 		return err
 	}
+	requests := make(map[uuid.UUID]bool) // tasks that their writes have paused or stopped
 	for i, w := range writes {
 		paused, err := t.recordParent(ctx, q, w)
 		if err != nil {
 			return err
 		}
 		if paused {
-			applied[i].Control = lifecycle.Pause
+			applied[i].Control, requests[w.ID] = lifecycle.Pause, true
 		}
 		requested, err := t.recordRequest(ctx, q, w)
 		if err != nil {
 			return err
 		}
 		if requested != lifecycle.None {
-			applied[i].Control = requested
+			applied[i].Control, requests[w.ID] = requested, true
 		}
 		applied[i].Options = changed[w.ID]
 	}
@@ -244,7 +245,10 @@ func (t Statements) Record(ctx context.Context, q store.Querier, writes []*store
 	if err != nil {
 		return err
 	}
-	return t.decidePolicies(ctx, q, writes, applied)
+	if err := t.decidePolicies(ctx, q, writes, applied); err != nil {
+		return err
+	}
+	return t.notifyOf(ctx, q, writes, requests)
 }
 
 // keptMillis is a period of [store.Retention] in milliseconds: negative for ever.

@@ -15,6 +15,7 @@ import (
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlrows"
+	"taskkit.dev/taskkit/notice"
 )
 
 // Request implements [store.Requests].
@@ -41,7 +42,8 @@ func (b *Base) Request(ctx context.Context, id uuid.UUID, r store.Request) (t st
 type lockedTask struct {
 	store.Subject
 
-	options json.RawMessage // as stored
+	options  json.RawMessage // as stored
+	notifies bool            // it has subscriptions
 }
 
 // request makes the request in the caller's transaction.
@@ -182,6 +184,11 @@ WHERE id = $1`), id.String(), int64(r.Priority), r.Actor.String()); err != nil {
 			if err := b.endWaits(ctx, q, []uuid.UUID{id}); err != nil {
 				return store.Task{}, err
 			}
+			if row.notifies {
+				if err := b.announce(ctx, q, notice.Ended, id); err != nil {
+					return store.Task{}, err
+				}
+			}
 		}
 		if err := b.wakeWorkers(ctx, q, row, r.Action, change); err != nil {
 			return store.Task{}, err
@@ -239,6 +246,7 @@ func (r *subjectRow) subject(id uuid.UUID) (lockedTask, error) {
 		return lockedTask{}, err
 	}
 	r.ID, r.Conditions, r.Continued = id, options.Conditions, r.continued.UUID
+	r.notifies = options.Notifies()
 	r.Passed, r.Part = lifecycle.Passed(r.Control, r.reason), options.Child.Part()
 	return r.lockedTask, nil
 }

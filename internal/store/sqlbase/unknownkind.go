@@ -14,6 +14,7 @@ import (
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlrows"
+	"taskkit.dev/taskkit/notice"
 )
 
 // unknownColumns are those that [readUnknown] reads.
@@ -168,7 +169,10 @@ WHERE id `+b.anyID("$1")+` AND workflow_status`+AsExpression+` = 'SCHEDULING'`),
 		if err != nil {
 			return err
 		}
-		return b.endWaits(ctx, q, ended)
+		if err := b.endWaits(ctx, q, ended); err != nil {
+			return err
+		}
+		return b.announce(ctx, q, notice.Ended, ended...)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("end tasks of unknown kinds: %w", err)

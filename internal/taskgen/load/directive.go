@@ -12,6 +12,7 @@ import (
 
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/taskgen/model"
+	"taskkit.dev/taskkit/notice"
 )
 
 // directive is one //taskkit:executor line.
@@ -32,6 +33,7 @@ type directive struct {
 	stopAfter   string
 	strategy    namedValue
 	policies    namedValue
+	notify      string // as it is written
 	latestStart time.Duration // whole seconds; 0 is not given, and so is timeLimit
 	timeLimit   time.Duration
 	queue       string
@@ -220,6 +222,11 @@ func (d *directive) parse(words []option) (problems []problem) {
 				d.strategy = namedValue{o.pos, value}
 			} else {
 				d.policies = namedValue{o.pos, value}
+			}
+		case "notify":
+			d.notify = value
+			if _, err := notice.Parse(value); err != nil {
+				refuse(o.pos, "write "+notice.Rule, "notify=%s: %v", value, err)
 			}
 		case "lateststart":
 			d.latestStart = duration(o, key, value, "write how long after its submission a task may begin at the latest, as in lateststart=30m")

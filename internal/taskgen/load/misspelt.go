@@ -15,7 +15,7 @@ var verbs = []string{"executor", "allow", "open"}
 
 // words are the options of the directive of an executor, as they are written.
 var words = []string{
-	"batch=N", "max=N", "queue=NAME", "targets=FIELD", "poison=skip", "defer=DURATION,DURATION", "parallel=N", "stopafter=LIMIT", "strategy=NAME", "policies=NAME", "lateststart=DURATION", "timelimit=DURATION", "touches=TABLE,TABLE",
+	"batch=N", "max=N", "queue=NAME", "targets=FIELD", "poison=skip", "defer=DURATION,DURATION", "parallel=N", "stopafter=LIMIT", "strategy=NAME", "policies=NAME", "lateststart=DURATION", "timelimit=DURATION", "touches=TABLE,TABLE", "notify=TARGET:EVENT",
 	"preview", "ledger", "children", "alias=NAME", "reserved=NAME", "retired",
 }
 

@@ -143,7 +143,7 @@ func (r *resolver) executor(c candidate) *model.Executor {
 	}
 	x := &model.Executor{
 		Kind: c.directive.kind, Aliases: c.directive.aliases, Batch: c.directive.batch, Queue: c.directive.queue,
-		MaxBatch: c.directive.max, SkipPoison: c.directive.skipPoison, Preview: c.directive.preview, Ledger: c.directive.ledger, Children: c.directive.children, Defer: c.directive.deferDelays, Touches: c.directive.touches, StopAfter: c.directive.stopAfter,
+		MaxBatch: c.directive.max, SkipPoison: c.directive.skipPoison, Preview: c.directive.preview, Ledger: c.directive.ledger, Children: c.directive.children, Defer: c.directive.deferDelays, Touches: c.directive.touches, StopAfter: c.directive.stopAfter, Notify: c.directive.notify,
 		Parallel: c.directive.parallel, LatestStart: c.directive.latestStart, TimeLimit: c.directive.timeLimit,
 		Reserved: c.directive.reserved, Retired: c.directive.retired,
 		Name: c.name.Name(), Dir: strings.TrimPrefix(c.pkg.PkgPath, modulePath(c.pkg)+"/"),

@@ -51,4 +51,10 @@ WHERE id = ANY($1::text[]::uuid[]) AND workflow_status || '' = 'SCHEDULING';
 
 UPDATE "taskkit".taskkit_task_parent SET waits = false WHERE task_id = ANY($1::text[]::uuid[]) AND waits;
 
+SELECT q.id, q.execution_component_name, q.queue, q.owner_id, q.workflow_status, q.partial,
+  split_part(coalesce(q.workflow_status_desc, ''), ': ', 1), q.items_done, q.items_failed, q.items_skipped,
+      coalesce(q.items_total, 0), clock_timestamp(), p.options
+FROM "taskkit".taskkit_queued_task q JOIN "taskkit".taskkit_task_plan p ON p.task_id = q.id
+WHERE q.id = ANY($1::text[]::uuid[]) AND p.options ->> CAST('notify' AS text) IS NOT NULL ORDER BY q.id;
+
 COMMIT;

@@ -47,4 +47,12 @@ WHERE id IN (SELECT value FROM json_each($1)) AND workflow_status || '' = 'SCHED
 
 UPDATE taskkit_task_parent SET waits = false WHERE task_id IN (SELECT value FROM json_each($1)) AND waits;
 
+SELECT q.id, q.execution_component_name, q.queue, q.owner_id, q.workflow_status, q.partial,
+  substr(coalesce(q.workflow_status_desc, ''), 1, instr(coalesce(q.workflow_status_desc, '') || ': ',
+      ': ') - 1), q.items_done, q.items_failed, q.items_skipped, coalesce(q.items_total, 0), datetime('now',
+      'subsec'), p.options
+FROM taskkit_queued_task q JOIN taskkit_task_plan p ON p.task_id = q.id
+WHERE q.id IN (SELECT value FROM json_each($1))
+    AND p.options ->> CAST('notify' AS text) IS NOT NULL ORDER BY q.id;
+
 COMMIT;
