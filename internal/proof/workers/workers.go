@@ -48,6 +48,15 @@ func (a Args) Table(name string) string {
 	return name
 }
 
+// Open opens the database.
+func (a Args) Open() (*sql.DB, error) {
+	driver := "sqlite"
+	if a.Dialect == dialect.Postgres {
+		driver = "pgx"
+	}
+	return sql.Open(driver, a.DSN)
+}
+
 // Main is the TestMain of a package whose workers register what a function says. A Config of slots
 // and connections is completed with short times.
 func Main(m *testing.M, connections int, register func(a Args, r *taskkit.Registry) taskkit.Config) {
@@ -69,11 +78,7 @@ func work(raw string, connections int, register func(Args, *taskkit.Registry) ta
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(3)
 	}()
-	driver := "sqlite"
-	if a.Dialect == dialect.Postgres {
-		driver = "pgx"
-	}
-	db, err := sql.Open(driver, a.DSN)
+	db, err := a.Open()
 	if err != nil {
 		return err
 	}

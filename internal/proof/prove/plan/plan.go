@@ -93,8 +93,12 @@ func Steps() []Step {
 			Proves: "16 buckets on four worker processes, two of them killed in the middle, a hundred times: each row once, each bucket once",
 		},
 		{
-			Name: "limitkills", Package: "limitkills", Run: "^TestLimitsUnderKills$", Share: 4, Records: []string{"limitkills-postgres", "limitkills-sqlite"},
+			Name: "limitkills", Package: "limitkills", Run: "^TestLimitsUnderKills$", Share: 3, Records: []string{"limitkills-postgres", "limitkills-sqlite"},
 			Proves: "1,000 keys with a limit of two on 16 slots of four worker processes that are killed again and again: never three tasks of a key at once",
+		},
+		{
+			Name: "notifykills", Package: "notifykills", Run: "^TestMID59Killed$", Share: 1, Records: []string{"notifykills-postgres", "notifykills-sqlite"},
+			Proves: "tasks end, and their workers are killed before the notifications are delivered, up to 1,000 times: each is delivered, with the id of its first try",
 		},
 		{
 			Name: "fairness", Package: "fairness", Run: "^Test", Share: 2, Least: time.Minute, Records: []string{"turns-postgres", "turns-sqlite", "rate-postgres", "rate-sqlite"},
