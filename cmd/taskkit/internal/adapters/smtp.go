@@ -110,6 +110,11 @@ func (c *connection) send(ctx context.Context, m sendemail.Mail) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", sendemail.ErrRefused, err)
 	}
+	return c.deliver(ctx, msg)
+}
+
+// deliver sends a mail as go-mail has it.
+func (c *connection) deliver(ctx context.Context, msg *mail.Msg) (err error) {
 	if c.smtp == nil || c.used >= perConnection {
 		c.close()
 		if c.smtp, err = c.client.DialToSMTPClientWithContext(ctx); err != nil {

@@ -15,6 +15,7 @@ func (a *app) devCommand() *cobra.Command {
 	var (
 		o    dev.Options
 		file string
+		hook webhookFlags
 	)
 	c := &cobra.Command{
 		Use:   "dev",
@@ -46,6 +47,10 @@ or with --keep.`,
 			if err := a.target(&o, file); err != nil {
 				return err
 			}
+			var err error
+			if o.Webhook, err = hook.webhook(); err != nil {
+				return err
+			}
 			switch {
 			case c.Flags().Changed("people") && c.Flags().Changed("people-count"):
 				return usage("--people uses everybody in the file: omit --people-count")
@@ -75,6 +80,7 @@ or with --keep.`,
 	flags.StringVar(&o.Listen, "listen", "", "`address` of this machine on which the actions are served over HTTP (default a free port)")
 	flags.BoolVar(&o.Exit, "exit", false, "exit after the report, with status 0 if every check passed")
 	flags.BoolVar(&o.Keep, "keep", false, "keep the database, the exported file and the workers' logs")
+	hook.add(c)
 	return c
 }
 

@@ -29,7 +29,8 @@ const (
 
 func (a *app) serveCommand() *cobra.Command {
 	var listen, header string
-	var hosts []string
+	var hosts, queues []string
+	var hook webhookFlags
 	c := &cobra.Command{
 		Use:   "serve --person-header NAME",
 		Short: "Serve the jobs of the database over HTTP",
@@ -43,8 +44,12 @@ jobs only. So the command listens on addresses of this machine alone, and answer
 to this machine: a browser on it could otherwise be led here by another name. If the proxy
 passes on the name under which it is reached, give that name with --host.
 
-GET /livez and GET /readyz answer probes, whoever makes them, and are not logged.`,
+GET /livez and GET /readyz answer probes, whoever makes them, and are not logged.
+
+With --webhook it also delivers the notifications of that target: it is then a worker, which
+executes nothing else and needs the rights of one.`,
 		Example: `  taskkit serve --person-header X-Person
+  taskkit serve --person-header X-Person --webhook https://ops.example/hooks --webhook-target ops
   taskkit serve --listen 127.0.0.1:9000 --person-header X-Person`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -56,6 +61,13 @@ GET /livez and GET /readyz answer probes, whoever makes them, and are not logged
 			}
 			if err := checkLoopback(listen); err != nil {
 				return err
+			}
+			to, err := hook.webhook()
+			if err != nil {
+				return err
+			}
+			if to == nil && c.Flags().Changed("queue") {
+				return usage("--queue needs --webhook: it names the queues whose notifications are delivered")
 			}
 			db, err := a.connect(c.Context())
 			if err != nil {
@@ -70,18 +82,31 @@ GET /livez and GET /readyz answer probes, whoever makes them, and are not logged
 			if err != nil {
 				return err
 			}
-			all, _, end, err := metrics.Serve(c.Context(), db.db, a.schemaName(), log, jobs)
+			all, _, unread, err := metrics.Serve(c.Context(), db.db, a.schemaName(), log, jobs)
 			if err != nil {
 				return err
 			}
-			defer end()
+			defer unread()
 			all = taskhealth.Beside(all, db.db, taskhealth.Options{Schema: a.schemaName()})
-			return a.serve(c.Context(), listen, onlyHosts(hosts, all), jobs.Drain)
+			if to == nil {
+				return a.serve(c.Context(), listen, onlyHosts(hosts, all), jobs.Drain)
+			}
+			ctx, end := context.WithCancel(c.Context())
+			defer end()
+			ended, err := a.deliver(ctx, db.db, to, queues)
+			if err != nil {
+				return err
+			}
+			err = a.serve(ctx, listen, onlyHosts(hosts, all), jobs.Drain)
+			end()
+			return errors.Join(err, ended())
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "`address` of this machine to listen on")
 	c.Flags().StringSliceVar(&hosts, "host", nil, "further `name` of a Host header to answer")
 	c.Flags().StringVar(&header, "person-header", "", "`name` of the header with the UUID of the person")
+	c.Flags().StringSliceVar(&queues, "queue", []string{"default"}, "`name` of a queue whose notifications are delivered")
+	hook.add(c)
 	return c
 }
 

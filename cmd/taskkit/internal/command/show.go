@@ -14,6 +14,7 @@ import (
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/notice"
 	"taskkit.dev/taskkit/taskcause"
 	"taskkit.dev/taskkit/taskpolicy"
 )
@@ -158,6 +159,7 @@ func (a *app) show(s shown) {
 		{"fired", strings.Join(s.Rules.Fired, ", ")},
 		{"parent", nonzero(t.Parent)},
 		{"follows", nonzero(t.Follows)},
+		{"delivers", delivers(t)},
 		{"spec", compact(t.SpecJSON)},
 		{"state", compact(t.StateJSON)},
 		{"result", compact(s.Result)},
@@ -272,7 +274,12 @@ func (a *app) explainCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.print(explained[0], func(w io.Writer) { fmt.Fprintln(w, screen.Text(explained[0].Text)) })
+				return a.print(explained[0], func(w io.Writer) {
+					fmt.Fprintln(w, screen.Text(explained[0].Text))
+					if what := delivers(t); what != "" {
+						fmt.Fprintln(w, "It delivers", what+".")
+					}
+				})
 			})
 		},
 	}
@@ -284,4 +291,20 @@ func reference(t *taskkit.Task) string {
 		return t.Reference
 	}
 	return fmt.Sprintf("%s, version %d", t.Reference, *t.Version)
+}
+
+// delivers says what a task delivers that is a notification.
+func delivers(t *taskkit.Task) string {
+	if t.Kind != notice.Kind {
+		return ""
+	}
+	var n notice.Notice
+	if json.Unmarshal(t.SpecJSON, &n) != nil {
+		return ""
+	}
+	text := fmt.Sprintf("%s to target %s", n.Event, n.Target)
+	if n.Task != uuid.Nil {
+		text = fmt.Sprintf("that task %s of kind %s is %s, to target %s", n.Task, n.Kind, n.Event, n.Target)
+	}
+	return screen.Text(text)
 }

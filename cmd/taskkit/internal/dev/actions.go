@@ -118,6 +118,7 @@ func (r *run) inTransaction(ctx context.Context, a *action, opts ...taskkit.Subm
 		return err
 	}
 	defer tx.Rollback()
+	opts = append(opts, r.Webhook.notified()...)
 	a.id, err = a.submit(ctx, tx, append(opts, taskkit.WithSchema(r.workspace.schema), taskkit.WithQueue(r.workspace.queue),
 		taskkit.OwnedBy(coach), taskkit.WithReason("taskkit dev"))...)
 	if err != nil {
@@ -133,7 +134,7 @@ func (r *run) addChildren(ctx context.Context) error {
 		if a.child == nil || a.child.parent != nil || a.task.Status != taskkit.StatusCompleted {
 			continue
 		}
-		found, _, err := r.client.Tasks(ctx, taskkit.Filter{Follows: a.id})
+		found, _, err := r.client.Tasks(ctx, taskkit.Filter{Follows: a.id, Kinds: []string{sendemailtask.Kind.Name()}})
 		if err != nil {
 			return err
 		}

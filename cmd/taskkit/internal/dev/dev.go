@@ -61,6 +61,8 @@ type Options struct {
 	Exit bool
 	// Keep keeps the database, files and logs that would be removed at the end.
 	Keep bool
+	// Webhook is notified of the ends of the tasks; nil: none is.
+	Webhook *Webhook
 }
 
 // ErrChecks means that a check of the report failed.
@@ -97,6 +99,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.workspace.remove(o, err)) }()
 	fmt.Fprintf(o.Out, "database   %s\n", r.workspace)
+	if o.Webhook != nil {
+		if err := o.Webhook.Check(r.workspace.db); err != nil {
+			return err
+		}
+	}
 	if r.people, err = r.populate(ctx); err != nil {
 		return err
 	}
@@ -112,6 +119,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	defer func() { err = errors.Join(err, r.web.close()) }()
 	fmt.Fprintf(o.Out, "http       curl -s %s/jobs\n", r.web.url)
 	r.workers = newWorkers(r.workspace, r.mail.Addr(), o.Workers, len(r.people.all))
+	r.workers.webhook = o.Webhook
 	defer func() { err = errors.Join(err, r.workers.end()) }()
 	hold := holdNothing
 	if o.Kills > 0 {

@@ -160,6 +160,7 @@ func mayDo(_ context.Context, who taskhttp.Caller, op taskhttp.Operation, t *tas
 func asOthers[Spec any](r *run, of func(*Spec) targets.Targets) taskhttp.StartOption[Spec] {
 	return taskhttp.Before(func(_ context.Context, _ *sql.Tx, _ taskhttp.Caller, spec *Spec) ([]taskkit.SubmitOption, error) {
 		opts := []taskkit.SubmitOption{taskkit.WithQueue(r.workspace.queue), taskkit.WithReason("taskkit dev"), taskkit.WithObserver(r.telemetry)}
+		opts = append(opts, r.Webhook.notified()...)
 		if q := of(spec).Query; q != nil && *q == *everyone().Query {
 			opts = append(opts, taskkit.WithTotal(len(r.people.all)))
 		}

@@ -67,6 +67,7 @@ type settings struct {
 	Slots    int
 	Bucket   int    // about how many people or lines a bucket has
 	Hold     string // what to hold, see hold
+	Webhook  *Webhook
 }
 
 // The further lines of a worker's standard input, and of its output.
@@ -142,6 +143,11 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 			return sendemailtask.Submit(ctx, tx, spec, append(opts, taskkit.WithQueue(o.Queue))...)
 		}}),
 	}.Register(&registry)
+	if o.Webhook != nil {
+		if err := o.Webhook.Register(&registry, db, o.Schema); err != nil {
+			return err
+		}
+	}
 	w, err := taskkit.NewWorker(ctx, db, &registry, taskkit.Config{
 		SystemID: o.Name, Schema: o.Schema, Queues: []string{o.Queue}, Slots: o.Slots,
 		Heartbeat: heartbeat, DeadAfter: deadAfter, BatchTimeout: batchTime, BatchTarget: batchTarget(at.Dialect),

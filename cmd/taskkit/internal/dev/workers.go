@@ -27,6 +27,7 @@ type workerSet struct {
 	mail      string
 	slots     int
 	bucket    int // about how many people a bucket has
+	webhook   *Webhook
 	running   []*process
 	number    int
 	// held receives the batches that workers hold, ended the workers that have
@@ -78,7 +79,7 @@ func (c *workerSet) start(m *process, hold string) error {
 	}
 	line, err := json.Marshal(settings{
 		Name: m.name, Database: c.workspace.Text(), Schema: c.workspace.schema, Domain: c.workspace.domain,
-		Queue: c.workspace.queue, Mail: c.mail, Files: c.workspace.files(), Slots: c.slots, Bucket: c.bucket, Hold: hold,
+		Queue: c.workspace.queue, Mail: c.mail, Files: c.workspace.files(), Slots: c.slots, Bucket: c.bucket, Hold: hold, Webhook: c.webhook,
 	})
 	if err != nil {
 		return err

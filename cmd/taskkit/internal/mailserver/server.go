@@ -54,6 +54,8 @@ type Mail struct {
 	Task      string // header X-Taskkit-Task
 	To        string // of the envelope
 	Subject   string
+	// References and Unsubscribe are the headers References and List-Unsubscribe.
+	References, Unsubscribe string
 	Time      time.Time
 }
 
@@ -177,7 +179,7 @@ func (s *session) Data(r io.Reader) error {
 	for _, to := range s.to {
 		s.server.mails = append(s.server.mails, Mail{
 			MessageID: m.Header.Get("Message-Id"), Key: m.Header.Get("X-Taskkit-Key"), Task: m.Header.Get("X-Taskkit-Task"),
-			To: to, Subject: m.Header.Get("Subject"), Time: time.Now(),
+			To: to, Subject: m.Header.Get("Subject"), References: m.Header.Get("References"), Unsubscribe: m.Header.Get("List-Unsubscribe"), Time: time.Now(),
 		})
 	}
 	s.server.mu.Unlock()
