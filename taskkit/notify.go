@@ -47,7 +47,7 @@ func (s *submission) setNotify(kind []notice.Subscription) {
 	case s.Reference != "":
 		s.fail("WithNotify", "used together with WithCoalescing: a waiting task with notifications cannot be replaced")
 	}
-	if err := notice.Check(list); err != nil {
+	if err := notice.Check(list); err != nil && len(s.errs) == 0 {
 		s.fail("WithNotify", err.Error())
 	}
 	if len(kind) > 0 && s.Reference != "" {
