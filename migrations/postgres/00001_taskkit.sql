@@ -27,6 +27,7 @@ CREATE TABLE "{schema}"."taskkit_task_process" (
   "ended_reason" text NULL,
   "presence_lock" bigint NULL,
   "absent_date" timestamptz NULL,
+  "reads_until_date" timestamptz NULL,
   "found_alive_date" timestamptz NULL,
   PRIMARY KEY ("id")
 );
@@ -249,27 +250,6 @@ CREATE TABLE "{schema}"."taskkit_task_event" (
 );
 -- Create index "taskkit_event_task" to table: "taskkit_task_event"
 CREATE INDEX "taskkit_event_task" ON "{schema}"."taskkit_task_event" ("task_id", "id");
--- Create "taskkit_task_process" table
-CREATE TABLE "{schema}"."taskkit_task_process" (
-  "id" text NOT NULL,
-  "version" text NOT NULL,
-  "started_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "last_heartbeat_date" timestamptz NOT NULL DEFAULT (clock_timestamp()),
-  "dead_after_ms" bigint NOT NULL,
-  "kinds" json NOT NULL,
-  "queues" json NOT NULL,
-  "slots" bigint NOT NULL,
-  "max_attempts" bigint NOT NULL DEFAULT '0',
-  "draining" boolean NOT NULL DEFAULT (false),
-  "safe_mode" boolean NOT NULL DEFAULT (false),
-  "ended_date" timestamptz NULL,
-  "ended_reason" text NULL,
-  "presence_lock" bigint NULL,
-  "absent_date" timestamptz NULL,
-  "reads_until_date" timestamptz NULL,
-  "found_alive_date" timestamptz NULL,
-  PRIMARY KEY ("id")
-);
 -- Create "taskkit_event_prune" table
 CREATE TABLE "{schema}"."taskkit_event_prune" (
   "id" uuid NOT NULL,

@@ -33,7 +33,7 @@ type directive struct {
 	stopAfter   string
 	strategy    namedValue
 	policies    namedValue
-	notify      string // as it is written
+	notify      string        // as it is written
 	latestStart time.Duration // whole seconds; 0 is not given, and so is timeLimit
 	timeLimit   time.Duration
 	queue       string

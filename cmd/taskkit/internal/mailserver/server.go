@@ -56,7 +56,7 @@ type Mail struct {
 	Subject   string
 	// References and Unsubscribe are the headers References and List-Unsubscribe.
 	References, Unsubscribe string
-	Time      time.Time
+	Time                    time.Time
 }
 
 // Server is a running SMTP server. It is safe for concurrent use.
