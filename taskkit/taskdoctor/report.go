@@ -21,6 +21,7 @@ func (s Severity) rank() int {
 		return 2
 	case Warning:
 		return 1
+	case Info:
 	}
 	return 0
 }

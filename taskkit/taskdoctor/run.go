@@ -69,8 +69,13 @@ func (o Options) Validate() error {
 		name string
 		have int64
 	}{
-		{"Due", int64(o.Due)}, {"Approval", int64(o.Approval)}, {"Transaction", int64(o.Transaction)},
-		{"Storm", int64(o.Storm)}, {"DeadRows", o.DeadRows}, {"FrozenAge", o.FrozenAge}, {"WAL", o.WAL},
+		{"Due", int64(o.Due)},
+		{"Approval", int64(o.Approval)},
+		{"Transaction", int64(o.Transaction)},
+		{"Storm", int64(o.Storm)},
+		{"DeadRows", o.DeadRows},
+		{"FrozenAge", o.FrozenAge},
+		{"WAL", o.WAL},
 	} {
 		if d.have < 0 {
 			return &taskkit.OptionError{Option: "Options." + d.name, Problem: "it is negative: use a positive one, or 0 for the default"}

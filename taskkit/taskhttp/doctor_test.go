@@ -19,7 +19,7 @@ func TestOperatorsReadDoctor(t *testing.T) {
 		newDocument(t).conforms(t, "GET", "/jobs/operator/doctor", r)
 		var report taskdoctor.Report
 		decode(t, r.body, &report)
-		if len(report.Findings) == 0 || len(report.Checks) < 10 || report.ExitStatus(false) != 2 || strings.Contains(string(r.body), secretMarker) {
+		if len(report.Findings) == 0 || len(report.Checks) < 10 || report.ExitStatus(false) != 2 || strings.Contains(r.body, secretMarker) {
 			t.Errorf("%s", r.body)
 		}
 		check(t, "a parameter", e.operate(t, "GET", "/doctor?verbose=1", ""), 400, taskhttp.ErrBadParameter)

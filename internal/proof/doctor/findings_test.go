@@ -80,13 +80,15 @@ func TestPlantsAreComplete(t *testing.T) {
 }
 
 // check plants, finds, mends and looks again.
-func (p plant) check(t *testing.T, db *testdb.DB) {
+func (p *plant) check(t *testing.T, db *testdb.DB) {
 	t.Helper()
+	own := *p // plant may change it
+	p = &own
 	b := bareEnv(t, db)
 	if p.id != "schema_behind" {
 		b = newEnv(t, db)
 	}
-	p.plant(b, &p)
+	p.plant(b, p)
 	f := p.until(b, true)
 	for what, report := range map[string]func() *taskdoctor.Report{"HTTP": b.byHTTP, "the command": b.byCommand} {
 		if what == "the command" && p.uncommanded != "" {

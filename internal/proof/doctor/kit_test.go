@@ -100,6 +100,7 @@ func newEnv(t *testing.T, db *testdb.DB) *env {
 
 // bareEnv makes an env without tables.
 func bareEnv(t *testing.T, db *testdb.DB) *env {
+	t.Helper()
 	b := &env{T: t, DB: db, schema: db.Schema, dsn: db.DSN}
 	if b.schema == "" {
 		b.schema = taskkit.DefaultSchema

@@ -48,8 +48,8 @@ func ReadFile(ctx context.Context, q store.Querier) (f File, err error) {
 		}
 	}
 	if _, err := os.Stat(f.Path); err != nil {
-		f.Path = "" // a database in memory may have the name of a file
-		return f, nil
+		f.Path = ""
+		return f, nil //nolint:nilerr // a database in memory may have the name of a file
 	}
 	switch info, err := os.Stat(f.Path + "-wal"); {
 	case err == nil:
