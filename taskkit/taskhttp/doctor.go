@@ -33,7 +33,7 @@ func doctorSchemas() object {
 		}, "id", "severity", "text", "fix"),
 		"UnknownCheck": nothingElse(object{"check": textSchema, "reason": textSchema}, "check", "reason"),
 		"DoctorReport": nothingElse(object{
-			"at": timeSchema, "dialect": object{"type": "string", "enum": []string{"postgres", "sqlite"}}, "schema": textSchema, "version": textSchema, "checks": list,
+			"at": timeSchema, "dialect": object{"type": "string", "description": "the name of the database"}, "schema": textSchema, "version": textSchema, "checks": list,
 			"findings": object{"type": "array", "items": ref("Finding"), "description": "the worst first"},
 			"unknown":  object{"type": "array", "items": ref("UnknownCheck"), "description": "the checks that could not read what they need"},
 		}, "at", "dialect", "version", "checks", "findings", "unknown"),

@@ -917,8 +917,8 @@ export interface components {
             /** Format: date-time */
             at: string;
             checks: string[];
-            /** @enum {string} */
-            dialect: "postgres" | "sqlite";
+            /** @description the name of the database */
+            dialect: string;
             /** @description the worst first */
             findings: components["schemas"]["Finding"][];
             schema?: string;

@@ -101,7 +101,7 @@ var refusedAnyway = []string{"/key-reused", "/schedule-refused"}
 // wrong says what of an answer is not as the document has it; "": nothing.
 func (d *document) wrong(r *request, a *answer) string {
 	body, private := lastError.ReplaceAllString(a.body, ""), private
-	if r.template == "/jobs/operator/jobs/{id}" { // its texts are for operators
+	if r.template == "/jobs/operator/jobs/{id}" || r.template == "/jobs/operator/doctor" { // their texts are for operators
 		private = []string{secretMarker, stateMarker}
 	}
 	for _, word := range private {
