@@ -76,15 +76,7 @@ func (s Subscription) Has(e Event) bool {
 		return e.ends()
 	}
 	return slices.ContainsFunc(s.Events, func(named Event) bool {
-		switch named {
-		case Ended:
-			return e.ends()
-		case Approval:
-			return e == Approval || e == Canary
-		case DeadLetter:
-			return e == DeadLetter || e == Late
-		}
-		return named == e
+		return named == e || named == Ended && e.ends() || named == Approval && e == Canary || named == DeadLetter && e == Late
 	})
 }
 

@@ -78,13 +78,15 @@ func TestMID59Events(t *testing.T) {
 				opts: []taskkit.SubmitOption{taskkit.WithPolicies(taskpolicy.Policy{When: mark, Do: taskpolicy.Stop})},
 				want: []notice.Event{notice.Started, notice.Policy, notice.Partial},
 			},
-			"strategy pauses": {opts: []taskkit.SubmitOption{taskkit.WithStrategy(taskpolicy.Strategy{{Of: taskpolicy.Item, Do: taskpolicy.PauseTask}})},
+			"strategy pauses": {
+				opts: []taskkit.SubmitOption{taskkit.WithStrategy(taskpolicy.Strategy{{Of: taskpolicy.Item, Do: taskpolicy.PauseTask}})},
 				then: func(t *testing.T, id taskkit.ID) {
 					paused(t, id)
 					if _, err := client.Stop(t.Context(), id); err != nil {
 						t.Fatal(err)
 					}
-				}, want: []notice.Event{notice.Started, notice.Policy, notice.Partial}},
+				}, want: []notice.Event{notice.Started, notice.Policy, notice.Partial},
+			},
 			"late": {opts: []taskkit.SubmitOption{taskkit.WithDeadline(past)}, want: []notice.Event{notice.Late}, code: "deadline_exceeded"},
 			"stopped before it began": {
 				opts: []taskkit.SubmitOption{taskkit.WithDelay(time.Hour)},

@@ -100,8 +100,8 @@ func ExampleMail() {
 		"owner": &tasknotify.Mail{
 			Mailer: mailPrinter{sent},
 			Domain: "tasks.example",
-			Address: func(_ context.Context, n notice.Notice) (string, error) {
-				return "ada@people.example", nil // of n.Owner
+			Address: func(context.Context, notice.Notice) (string, error) {
+				return "ada@people.example", nil // of the owner
 			},
 		},
 	}})

@@ -215,7 +215,7 @@ func (*bucketed) Segments(context.Context, *batch) (*segment.Plan, error) {
 	return segment.Numeric{To: big.NewInt(bucketNumbers), Count: 4}.Plan()
 }
 
-func (x *bucketed) Execute(ctx context.Context, b *batch) (taskkit.Next, error) {
+func (x *bucketed) Execute(_ context.Context, b *batch) (taskkit.Next, error) {
 	b.Advance(10)
 	return taskkit.Done, x.err
 }

@@ -108,7 +108,9 @@ func (s *Session) advance(w *store.Write, a store.Applied) {
 	if w.Checkpoint || w.To.Terminal() {
 		s.Outage.Served()
 	}
-	if w.To == lifecycle.Queued && w.At.Before(store.Forever) {
+	// A notification that was stored with the write is a task that is due, and nothing else wakes a worker for it before its next poll.
+	notified := w.Notify != "" || a.Decided != nil || w.Check && s.options.Notifies()
+	if notified || w.To == lifecycle.Queued && w.At.Before(store.Forever) {
 		s.Pool.Returned()
 	}
 	if w.Checkpoint {

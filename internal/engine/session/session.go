@@ -41,7 +41,7 @@ type Pool interface {
 	Processed(owner uuid.UUID, items int64)
 	// Detach continues a session on a goroutine of its own, outside its slot.
 	Detach(f func())
-	// Returned wakes the claimer because a released task will become due.
+	// Returned wakes the claimer because a released task, or a notification, will become due.
 	Returned()
 }
 

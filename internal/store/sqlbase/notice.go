@@ -101,8 +101,9 @@ func once(n *notice.Notice) string {
 		return fmt.Sprintf("%s.%s.%s", n.Task, n.Event, n.Target)
 	case notice.Throttled:
 		return fmt.Sprintf("%s.%s.%s.%s", n.Task, n.Event, n.Target, n.At.Format(time.DateOnly))
+	default:
+		return ""
 	}
-	return ""
 }
 
 // subscribedTask is the notification of a task, without its target, and the subscriptions that have it.
