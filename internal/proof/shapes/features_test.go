@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/notice"
 )
 
 // shapeFeatures are what a task of any shape can. Each returns what is seen of it, which is the same for all shapes, or the name of the option
@@ -70,6 +71,26 @@ var shapeFeatures = []struct {
 		e, _ := errors.AsType[*taskkit.CorrectionsError](err)
 		s.touched()
 		return fmt.Sprint(s.seen(next), "\nunknown ", e != nil && len(e.Unknown) == 1, ", missing ", e != nil && len(e.Missing) > 0)
+	}},
+	{name: "notifications", run: func(s *shapeTest) string {
+		stored := func(of taskkit.ID) (about, all int) {
+			page, _, err := s.client.Tasks(s.Context(), taskkit.Filter{Kinds: []string{notice.Kind}, Limit: 1000})
+			if err != nil {
+				s.Fatal(err)
+			}
+			for _, n := range page {
+				if n.Follows == of {
+					about++
+				}
+			}
+			return about, len(page)
+		}
+		_, before := stored(taskkit.ID{})
+		id := s.submitted(taskkit.WithNotify("ops", notice.Started, notice.Ended))
+		s.ended(id)
+		s.touched()
+		about, all := stored(id)
+		return fmt.Sprint(about, " about the task, ", all-before-about, " about its parts")
 	}},
 	{name: "stop policy", run: func(s *shapeTest) string {
 		id := s.submitted(taskkit.WithStopAfter("3"))
