@@ -28,7 +28,8 @@ type Args struct {
 	Dialect dialect.Name
 	DSN     string
 	Schema  string
-	Slots   int // of a worker, where they differ
+	Slots   int      // of a worker, where they differ
+	Queues  []string // of a worker, where they differ
 }
 
 // On returns the Args of a database.
