@@ -66,19 +66,19 @@ func TestCareOfAllExecutors(t *testing.T) {
 			if _, err := client.Preview(t.Context(), id); err != nil || previewed.Progress.Processed() != 51 {
 				t.Errorf("%s: the preview has processed %+v: %v", name, previewed.Progress, err)
 			}
-			real, err := client.Apply(t.Context(), id, taskkit.WithCanary(10), taskkit.WithApproval())
+			applied, err := client.Apply(t.Context(), id, taskkit.WithCanary(10), taskkit.WithApproval())
 			if err != nil {
 				t.Fatalf("%s: apply: %v", name, err)
 			}
-			if p := approved(t, client, real); p.Progress.Processed() != 10 {
+			if p := approved(t, client, applied); p.Progress.Processed() != 10 {
 				t.Errorf("%s: the canary has processed %+v", name, p.Progress)
 			}
-			ended := waited(t, client, real)
-			if ended.Status != taskkit.StatusCompleted || ended.Progress.Processed() != 51 || ended.Progress.Failed != previewed.Progress.Failed || !failedFor(t, client, real, ghost) {
+			ended := waited(t, client, applied)
+			if ended.Status != taskkit.StatusCompleted || ended.Progress.Processed() != 51 || ended.Progress.Failed != previewed.Progress.Failed || !failedFor(t, client, applied, ghost) {
 				t.Errorf("%s: %s (%s) with %+v, previewed as %+v", name, ended.Status, ended.StatusDetail, ended.Progress, previewed.Progress)
 			}
 			returns(t, c, ghost)
-			retry, err := client.RetryFailed(t.Context(), real)
+			retry, err := client.RetryFailed(t.Context(), applied)
 			if err != nil {
 				t.Fatalf("%s: retry: %v", name, err)
 			}

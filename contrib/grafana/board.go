@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
@@ -67,11 +66,12 @@ var panels = []panel{
 }
 
 // source is the data source that the user of the board chooses.
-var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${source}")}
+var source = common.DataSourceRef{Type: new("prometheus"), Uid: new("${source}")}
 
 // board returns the board as JSON.
 func board() ([]byte, error) {
-	b := dashboard.NewDashboardBuilder("taskkit").Uid("taskkit").Tags([]string{"taskkit"}).Refresh("30s").Time("now-1h", "now").Timezone("browser").
+	b := dashboard.NewDashboardBuilder("taskkit") //nolint:staticcheck // version 2 of the boards is not what a Grafana imports by default
+	b.Uid("taskkit").Tags([]string{"taskkit"}).Refresh("30s").Time("now-1h", "now").Timezone("browser").
 		WithVariable(dashboard.NewDatasourceVariableBuilder("source").Label("Source").Type("prometheus"))
 	row := ""
 	for _, p := range panels {

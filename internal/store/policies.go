@@ -59,6 +59,7 @@ func (o *Options) CountPolicies(w *Write) {
 		case ItemDeferred:
 			of = taskpolicy.Deferred
 			s.Deferred++
+		default:
 		}
 		if of == "" || !o.countsCode(of, w.Items[i].Code) {
 			continue

@@ -47,7 +47,6 @@ type Telemetry struct {
 
 	takenOver, declaredDead series
 	uncertain               []series // in the order of commits
-	none                    []metric.RecordOption
 
 	claim, flush, wait, run, batch metric.Float64Histogram
 

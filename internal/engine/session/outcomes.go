@@ -9,10 +9,6 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// itemSucceeded is the outcome of an item of which a step records that it succeeded.
-// Such an item is no row.
-const itemSucceeded store.Outcome = "succeeded"
-
 // outcomes are the items that a step has recorded, one of each key.
 type outcomes struct {
 	items []store.Item
@@ -39,13 +35,13 @@ func (o *outcomes) record(i store.Item) {
 			o.replaced = append(o.replaced, replacement{n, o.items[n]})
 		}
 		i.ID = o.items[n].ID
-		if i.ID == uuid.Nil && i.Outcome != itemSucceeded {
+		if i.ID == uuid.Nil && i.Outcome != store.ItemSucceeded {
 			i.ID = store.NewID()
 		}
 		o.items[n] = i
 		return
 	}
-	if i.Outcome != itemSucceeded { // it is no row
+	if i.Outcome != store.ItemSucceeded { // it is no row
 		i.ID = store.NewID()
 	}
 	if o.at == nil {
@@ -92,8 +88,9 @@ func (o *outcomes) count() (failed, skipped, deferred, succeeded int64) {
 			skipped++
 		case store.ItemDeferred:
 			deferred++
-		case itemSucceeded:
+		case store.ItemSucceeded:
 			succeeded++
+		default:
 		}
 	}
 	return failed, skipped, deferred, succeeded
@@ -126,7 +123,7 @@ func (o *outcomes) undoSucceeded(m outcomesMark) {
 	for _, r := range since {
 		switch {
 		case r.at >= m.items: // of an inner mark
-		case o.items[r.at].Outcome == itemSucceeded:
+		case o.items[r.at].Outcome == store.ItemSucceeded:
 			o.items[r.at] = first[r.at]
 		case m.marked > 0:
 			o.replaced = append(o.replaced, r)
@@ -135,7 +132,7 @@ func (o *outcomes) undoSucceeded(m outcomesMark) {
 	kept := o.items[:m.items]
 	for _, i := range o.items[m.items:] {
 		delete(o.at, i.Key)
-		if i.Outcome != itemSucceeded {
+		if i.Outcome != store.ItemSucceeded {
 			o.at[i.Key] = len(kept)
 			kept = append(kept, i)
 		}
@@ -152,7 +149,7 @@ func (o *outcomes) split() (rows []store.Item, succeeded []string) {
 	}
 	succeeded = make([]string, 0, n)
 	for _, i := range o.items {
-		if i.Outcome == itemSucceeded {
+		if i.Outcome == store.ItemSucceeded {
 			succeeded = append(succeeded, i.Key)
 		} else {
 			rows = append(rows, i)

@@ -74,7 +74,7 @@ func TestOutcomesUndoSucceeded(t *testing.T) {
 		for _, i := range items {
 			outcome := store.ItemFailed
 			if i[0] == '+' {
-				outcome = itemSucceeded
+				outcome = store.ItemSucceeded
 			}
 			o.record(store.Item{Key: i[1:2], Code: i[2:], Outcome: outcome})
 		}
@@ -83,7 +83,7 @@ func TestOutcomesUndoSucceeded(t *testing.T) {
 		t.Helper()
 		var got []string
 		for n, i := range o.items {
-			got = append(got, map[bool]string{true: "+", false: "-"}[i.Outcome == itemSucceeded]+i.Key+i.Code)
+			got = append(got, map[bool]string{true: "+", false: "-"}[i.Outcome == store.ItemSucceeded]+i.Key+i.Code)
 			if o.at[i.Key] != n {
 				t.Errorf("%s: %s is at %d, found at %d", when, i.Key, n, o.at[i.Key])
 			}

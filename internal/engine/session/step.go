@@ -190,7 +190,7 @@ func (s *Step) SkipPart(key string, number int64, code string) {
 func (s *Step) Succeed(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.record(store.Item{Key: key, Outcome: itemSucceeded})
+	s.record(store.Item{Key: key, Outcome: store.ItemSucceeded})
 }
 
 // record adds an outcome, or replaces the one that the step has of the same item.
@@ -199,7 +199,7 @@ func (s *Step) record(i store.Item) {
 	if s.closed {
 		return
 	}
-	if i.Outcome == itemSucceeded {
+	if i.Outcome == store.ItemSucceeded {
 		s.outcomes.record(i)
 		return
 	}

@@ -90,8 +90,9 @@ func planted(b *testing.B, db *testdb.DB, schema, prefix string, first int) task
 	if err != nil {
 		b.Fatal(err)
 	}
+	defer rows.Close()
 	columns, err := rows.Columns()
-	if err := cmp.Or(err, rows.Close()); err != nil {
+	if err := cmp.Or(err, rows.Err(), rows.Close()); err != nil {
 		b.Fatal(err)
 	}
 	values := slices.Clone(columns)
