@@ -18,7 +18,7 @@ type check struct {
 	name   string
 	on     dialect.Name // the only database for which it is made; "": both
 	tables bool         // it reads taskkit's tables
-	read   func(context.Context, *examination) ([]Finding, error)
+	read   func(context.Context, *scope) ([]Finding, error)
 }
 
 // checkSchema is the name of the check whose findings keep others from being made.
@@ -45,7 +45,7 @@ var checks = []check{
 }
 
 // readSchema compares the version of the tables.
-func readSchema(ctx context.Context, e *examination) ([]Finding, error) {
+func readSchema(ctx context.Context, e *scope) ([]Finding, error) {
 	err := migrate.Check(ctx, e.tx, e.Options.Schema)
 	wrong, ok := errors.AsType[*migrate.SchemaError](err)
 	if !ok {
@@ -59,7 +59,7 @@ func readSchema(ctx context.Context, e *examination) ([]Finding, error) {
 }
 
 // readIndexes compares the indexes of the tables with those that the migrations make.
-func readIndexes(ctx context.Context, e *examination) (all []Finding, err error) {
+func readIndexes(ctx context.Context, e *scope) (all []Finding, err error) {
 	var valid map[string]bool
 	if e.dialect == dialect.Postgres {
 		valid, err = vitals.ReadIndexes(ctx, e.tx, e.Options.Schema)

@@ -12,7 +12,7 @@ import (
 const spare = 3
 
 // readConfig checks the configuration of the program's worker, and its pool.
-func readConfig(_ context.Context, e *examination) (all []Finding, err error) {
+func readConfig(_ context.Context, e *scope) (all []Finding, err error) {
 	if e.Options.Config == nil {
 		return nil, nil
 	}

@@ -11,8 +11,8 @@ import (
 // vacuumPause is how long ago a table with many dead rows may have been vacuumed.
 const vacuumPause = time.Hour
 
-// readFile examines the file of SQLite and at the settings of a connection of the pool.
-func readFile(ctx context.Context, e *examination) (all []Finding, err error) {
+// readFile reads the file of SQLite and the settings of a connection of the pool.
+func readFile(ctx context.Context, e *scope) (all []Finding, err error) {
 	f, err := vitals.ReadFile(ctx, e.tx)
 	if f.Now.IsZero() {
 		return nil, err

@@ -26,7 +26,7 @@ const (
 )
 
 // readQueues examines the queues, and explains the tasks that wait in them.
-func readQueues(ctx context.Context, e *examination) (all []Finding, err error) {
+func readQueues(ctx context.Context, e *scope) (all []Finding, err error) {
 	queues, err := e.Operator.Queues(ctx)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ type sample struct {
 }
 
 // sample reads and explains the first waiting tasks of a queue.
-func (e *examination) sample(ctx context.Context, q taskops.QueueInfo, workers []taskops.WorkerInfo, flying []store.InFlight) (*sample, error) {
+func (e *scope) sample(ctx context.Context, q taskops.QueueInfo, workers []taskops.WorkerInfo, flying []store.InFlight) (*sample, error) {
 	s := &sample{queue: q, flying: flying, options: e.Options}
 	for _, w := range workers {
 		if slices.Contains(w.Queues, q.Name) {

@@ -136,7 +136,7 @@ func Run(ctx context.Context, db *sql.DB, o Options) (*Report, error) {
 	if err != nil {
 		return nil, &taskkit.ConnectError{Err: err}
 	}
-	p := &patient{db: db, dialect: name, options: o, report: &Report{
+	p := &runner{db: db, dialect: name, options: o, report: &Report{
 		Version: taskkit.Version, Findings: []Finding{}, Unknown: []Unknown{}, Dialect: string(dialect.Postgres), Schema: o.Schema, At: o.Now().UTC(),
 	}}
 	if name == dialect.SQLite {
@@ -159,7 +159,7 @@ func Run(ctx context.Context, db *sql.DB, o Options) (*Report, error) {
 		}
 	}
 	for _, c := range o.Checks {
-		p.make(bounded, c.Name, func(ctx context.Context, e *examination) ([]Finding, error) { return c.Read(ctx, &e.Reader) })
+		p.make(bounded, c.Name, func(ctx context.Context, e *scope) ([]Finding, error) { return c.Read(ctx, &e.Reader) })
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -168,30 +168,30 @@ func Run(ctx context.Context, db *sql.DB, o Options) (*Report, error) {
 	return p.report, nil
 }
 
-// patient is a database that is examined.
-type patient struct {
+// runner makes the checks of a database.
+type runner struct {
 	options Options
 	db      *sql.DB
 	dialect dialect.Name
 	report  *Report
 }
 
-// examination is what a check of this package reads.
-type examination struct {
+// scope is what a check of this package reads.
+type scope struct {
 	Reader
-	*patient
+	*runner
 	conn   *sql.Conn // of the transaction
 	tx     *sql.Tx
 	tables store.Client // in the transaction
 }
 
 // skip records that a check was not made.
-func (p *patient) skip(name, reason string) {
+func (p *runner) skip(name, reason string) {
 	p.report.Unknown = append(p.report.Unknown, Unknown{name, reason})
 }
 
 // withoutTables returns why the tables cannot be read, or "".
-func (p *patient) withoutTables() string {
+func (p *runner) withoutTables() string {
 	for _, f := range p.report.Findings {
 		if f.ID == "schema_behind" || f.ID == "schema_ahead" {
 			return "the tables are not those of this version: " + f.ID
@@ -201,17 +201,17 @@ func (p *patient) withoutTables() string {
 }
 
 // make makes a check.
-func (p *patient) make(ctx context.Context, name string, read func(context.Context, *examination) ([]Finding, error)) {
+func (p *runner) make(ctx context.Context, name string, read func(context.Context, *scope) ([]Finding, error)) {
 	p.report.Checks = append(p.report.Checks, name)
-	found, err := p.examine(ctx, read)
+	found, err := p.check(ctx, read)
 	p.report.Findings = append(p.report.Findings, found...)
 	if err != nil {
 		p.skip(name, oneLine(err.Error()))
 	}
 }
 
-// examine makes a check in a transaction of its own. It returns what was found before an error too.
-func (p *patient) examine(ctx context.Context, read func(context.Context, *examination) ([]Finding, error)) (found []Finding, err error) {
+// check makes a check in a transaction of its own. It returns what was found before an error too.
+func (p *runner) check(ctx context.Context, read func(context.Context, *scope) ([]Finding, error)) (found []Finding, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("it took longer than %v", within))
 	defer cancel()
 	defer func() {
@@ -238,7 +238,7 @@ func (p *patient) examine(ctx context.Context, read func(context.Context, *exami
 		}
 	}
 	client := taskkit.NewClient(tx, taskkit.WithSchema(p.options.Schema))
-	e := &examination{Reader: Reader{client, taskops.New(client), tx, p.options}, patient: p, conn: conn, tx: tx}
+	e := &scope{Reader: Reader{client, taskops.New(client), tx, p.options}, runner: p, conn: conn, tx: tx}
 	if e.tables, err = access.ClientOf(client).Store(ctx); err != nil {
 		return nil, err
 	}

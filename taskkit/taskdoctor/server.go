@@ -11,8 +11,8 @@ import (
 // fullFrom is from what part of the connections on a limit is near, in percent.
 const fullFrom = 80
 
-// readServer examines the settings of the server and at its clock.
-func readServer(ctx context.Context, e *examination) (all []Finding, err error) {
+// readServer reads the settings of the server and its clock.
+func readServer(ctx context.Context, e *scope) (all []Finding, err error) {
 	before := e.Options.Now()
 	s, err := vitals.ReadServer(ctx, e.tx)
 	if err != nil {
@@ -42,7 +42,7 @@ func readServer(ctx context.Context, e *examination) (all []Finding, err error) 
 }
 
 // databaseOf returns the quoted name of the database, or a placeholder.
-func databaseOf(ctx context.Context, e *examination) string {
+func databaseOf(ctx context.Context, e *scope) string {
 	var name string
 	if err := e.tx.QueryRowContext(ctx, "SELECT pg_catalog.quote_ident(pg_catalog.current_database()::text)").Scan(&name); err != nil {
 		return "NAME"
@@ -51,7 +51,7 @@ func databaseOf(ctx context.Context, e *examination) string {
 }
 
 // readConnections compares the connections with their limits.
-func readConnections(ctx context.Context, e *examination) (all []Finding, err error) {
+func readConnections(ctx context.Context, e *scope) (all []Finding, err error) {
 	c, err := vitals.ReadConnections(ctx, e.tx)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func readConnections(ctx context.Context, e *examination) (all []Finding, err er
 }
 
 // readTransactions looks for old transactions, which keep VACUUM from removing the entries of claimed tasks.
-func readTransactions(ctx context.Context, e *examination) (all []Finding, err error) {
+func readTransactions(ctx context.Context, e *scope) (all []Finding, err error) {
 	old, err := vitals.ReadTransactions(ctx, e.tx, e.Options.Transaction)
 	for _, t := range old {
 		age := round(t.Now.Sub(t.Since))
@@ -85,7 +85,7 @@ func readTransactions(ctx context.Context, e *examination) (all []Finding, err e
 }
 
 // readSlots looks for replication slots that nothing reads.
-func readSlots(ctx context.Context, e *examination) (all []Finding, err error) {
+func readSlots(ctx context.Context, e *scope) (all []Finding, err error) {
 	slots, err := vitals.ReadSlots(ctx, e.tx)
 	for _, s := range slots {
 		all = append(all, found("slot_inactive", fmt.Sprintf("Nothing reads the %s replication slot %s: the server keeps its WAL for it, %d MiB by now, until the disk is full.", s.Kind, s.Name, s.Retained>>20)).
@@ -95,7 +95,7 @@ func readSlots(ctx context.Context, e *examination) (all []Finding, err error) {
 }
 
 // readVacuum examines what autovacuum does about taskkit's tables.
-func readVacuum(ctx context.Context, e *examination) (all []Finding, err error) {
+func readVacuum(ctx context.Context, e *scope) (all []Finding, err error) {
 	s, err := vitals.ReadServer(ctx, e.tx)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ const (
 )
 
 // readAttempts looks for a code with which attempts of many tasks have failed.
-func readAttempts(ctx context.Context, e *examination) (all []Finding, err error) {
+func readAttempts(ctx context.Context, e *scope) (all []Finding, err error) {
 	codes, err := e.tables.FailingCodes(ctx, stormWithin, e.Options.Storm)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func readAttempts(ctx context.Context, e *examination) (all []Finding, err error
 }
 
 // readApprovals looks for tasks that have waited for their approval for too long.
-func readApprovals(ctx context.Context, e *examination) (all []Finding, err error) {
+func readApprovals(ctx context.Context, e *scope) (all []Finding, err error) {
 	tasks, err := e.tables.AwaitingApproval(ctx, e.report.At, e.Options.Approval, groupsMost)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func readApprovals(ctx context.Context, e *examination) (all []Finding, err erro
 }
 
 // readDead examines the dead letters. Of more than groupsMost groups it reports the largest.
-func readDead(ctx context.Context, e *examination) (all []Finding, err error) {
+func readDead(ctx context.Context, e *scope) (all []Finding, err error) {
 	dead, err := e.Operator.Dead(ctx, taskops.DeadFilter{})
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func ended(n int64) string {
 }
 
 // readLimits looks for permits that tasks of dead workers have, while others wait for them.
-func readLimits(ctx context.Context, e *examination) (all []Finding, err error) {
+func readLimits(ctx context.Context, e *scope) (all []Finding, err error) {
 	limits, err := e.Operator.Limits(ctx, "", rowsMost)
 	if err != nil || len(limits) == 0 {
 		return nil, err
@@ -106,7 +106,7 @@ func readLimits(ctx context.Context, e *examination) (all []Finding, err error) 
 }
 
 // readSchedules examines the schedules, the first rowsMost by name.
-func readSchedules(ctx context.Context, e *examination) (all []Finding, err error) {
+func readSchedules(ctx context.Context, e *scope) (all []Finding, err error) {
 	schedules, err := e.Operator.SchedulesAfter(ctx, "", rowsMost)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ const (
 )
 
 // readWorkers examines the worker processes.
-func readWorkers(ctx context.Context, e *examination) ([]Finding, error) {
+func readWorkers(ctx context.Context, e *scope) ([]Finding, error) {
 	workers, err := e.Operator.Workers(ctx)
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func skewText(what string, skew time.Duration) string {
 }
 
 // withoutPresence finds live workers that hold no presence lock, and says why if that can be seen from here.
-func (e *examination) withoutPresence(ctx context.Context, workers []taskops.WorkerInfo) ([]Finding, error) {
+func (e *scope) withoutPresence(ctx context.Context, workers []taskops.WorkerInfo) ([]Finding, error) {
 	alive := live(workers)
 	absent := slices.DeleteFunc(slices.Clone(alive), func(w taskops.WorkerInfo) bool {
 		return w.Present || w.Draining || now(w).Sub(w.Started) < presenceGrace
@@ -198,7 +198,7 @@ func (e *examination) withoutPresence(ctx context.Context, workers []taskops.Wor
 }
 
 // whyNoPresence returns what keeps a worker that connects as this program does from having presence.
-func (e *examination) whyNoPresence(ctx context.Context) (string, error) {
+func (e *scope) whyNoPresence(ctx context.Context) (string, error) {
 	if e.dialect == dialect.SQLite {
 		return ": its file cannot be locked from there, or the database is in memory", nil
 	}
