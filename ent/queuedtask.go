@@ -116,7 +116,7 @@ type QueuedTask struct {
 	ParentID *uuid.UUID `json:"parent_id,omitempty"`
 	// the task that it retries, continues or applies, or was submitted to follow
 	FollowsID *uuid.UUID `json:"follows_id,omitempty"`
-	// Traceparent holds the value of the "traceparent" field.
+	// the contexts of spans that its traces are linked to; null: no trace of its submission is sampled
 	Traceparent *string `json:"traceparent,omitempty"`
 	// the list of targets in the spec, if the kind has one
 	TargetsField *string `json:"targets_field,omitempty"`

@@ -695,6 +695,26 @@ func (_u *QueuedTaskUpdate) ClearReferenceVersion() *QueuedTaskUpdate {
 	return _u
 }
 
+// SetTraceparent sets the "traceparent" field.
+func (_u *QueuedTaskUpdate) SetTraceparent(v string) *QueuedTaskUpdate {
+	_u.mutation.SetTraceparent(v)
+	return _u
+}
+
+// SetNillableTraceparent sets the "traceparent" field if the given value is not nil.
+func (_u *QueuedTaskUpdate) SetNillableTraceparent(v *string) *QueuedTaskUpdate {
+	if v != nil {
+		_u.SetTraceparent(*v)
+	}
+	return _u
+}
+
+// ClearTraceparent clears the value of the "traceparent" field.
+func (_u *QueuedTaskUpdate) ClearTraceparent() *QueuedTaskUpdate {
+	_u.mutation.ClearTraceparent()
+	return _u
+}
+
 // SetTargetsField sets the "targets_field" field.
 func (_u *QueuedTaskUpdate) SetTargetsField(v string) *QueuedTaskUpdate {
 	_u.mutation.SetTargetsField(v)
@@ -1259,6 +1279,9 @@ func (_u *QueuedTaskUpdate) sqlSave(ctx context.Context) (_node int, err error) 
 	}
 	if _u.mutation.FollowsIDCleared() {
 		_spec.ClearField(queuedtask.FieldFollowsID, field.TypeUUID)
+	}
+	if value, ok := _u.mutation.Traceparent(); ok {
+		_spec.SetField(queuedtask.FieldTraceparent, field.TypeString, value)
 	}
 	if _u.mutation.TraceparentCleared() {
 		_spec.ClearField(queuedtask.FieldTraceparent, field.TypeString)
@@ -2311,6 +2334,26 @@ func (_u *QueuedTaskUpdateOne) ClearReferenceVersion() *QueuedTaskUpdateOne {
 	return _u
 }
 
+// SetTraceparent sets the "traceparent" field.
+func (_u *QueuedTaskUpdateOne) SetTraceparent(v string) *QueuedTaskUpdateOne {
+	_u.mutation.SetTraceparent(v)
+	return _u
+}
+
+// SetNillableTraceparent sets the "traceparent" field if the given value is not nil.
+func (_u *QueuedTaskUpdateOne) SetNillableTraceparent(v *string) *QueuedTaskUpdateOne {
+	if v != nil {
+		_u.SetTraceparent(*v)
+	}
+	return _u
+}
+
+// ClearTraceparent clears the value of the "traceparent" field.
+func (_u *QueuedTaskUpdateOne) ClearTraceparent() *QueuedTaskUpdateOne {
+	_u.mutation.ClearTraceparent()
+	return _u
+}
+
 // SetTargetsField sets the "targets_field" field.
 func (_u *QueuedTaskUpdateOne) SetTargetsField(v string) *QueuedTaskUpdateOne {
 	_u.mutation.SetTargetsField(v)
@@ -2905,6 +2948,9 @@ func (_u *QueuedTaskUpdateOne) sqlSave(ctx context.Context) (_node *QueuedTask, 
 	}
 	if _u.mutation.FollowsIDCleared() {
 		_spec.ClearField(queuedtask.FieldFollowsID, field.TypeUUID)
+	}
+	if value, ok := _u.mutation.Traceparent(); ok {
+		_spec.SetField(queuedtask.FieldTraceparent, field.TypeString, value)
 	}
 	if _u.mutation.TraceparentCleared() {
 		_spec.ClearField(queuedtask.FieldTraceparent, field.TypeString)

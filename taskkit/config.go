@@ -86,7 +86,7 @@ type Config struct {
 	// Defaults to 10.
 	MaxAttempts int
 
-	// Observer receives the events of the worker, besides the log. Defaults to none.
+	// Observer receives the events of the worker, besides the log. If it is a taskevent.Tracer, it follows the work on each task too. Defaults to none.
 	Observer taskevent.Observer
 
 	// Poll is the interval of polls for tasks where notifications do not arrive.
@@ -183,6 +183,9 @@ func (c Config) engine() engine.Config {
 	}
 	if c.Observer != nil {
 		e.Observe = c.Observer.Observe
+		if t, ok := c.Observer.(taskevent.Tracer); ok {
+			e.Trace = t.Trace
+		}
 	}
 	if len(e.Queues) == 0 {
 		e.Queues = []string{defaultQueue}

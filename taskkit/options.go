@@ -242,7 +242,8 @@ func WithPredecessor(task ID) SubmitOption {
 }
 
 // WithTraceparent stores a W3C trace context with the task. An executor or an observer
-// reads it with [Client.Task].
+// reads it with [Client.Task], and a taskevent.Tracer gets it. Package taskotel adds the contexts of messages after a comma,
+// and of the last slice of the work after a semicolon.
 func WithTraceparent(tp string) SubmitOption {
 	return submitOption(func(s *submission) { s.Traceparent = s.text("WithTraceparent", tp, 200) })
 }

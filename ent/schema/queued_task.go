@@ -150,7 +150,8 @@ func askedFields() []ent.Field {
 		field.Text("idempotency_key").Optional().Nillable().Immutable(),
 		field.UUID("parent_id", uuid.UUID{}).Optional().Nillable().Immutable().Comment("the task of which it is a child"),
 		field.UUID("follows_id", uuid.UUID{}).Optional().Nillable().Immutable().Comment("the task that it retries, continues or applies, or was submitted to follow"),
-		field.Text("traceparent").Optional().Nillable().Immutable(),
+		field.Text("traceparent").Optional().Nillable().
+			Comment("the contexts of spans that its traces are linked to; null: no trace of its submission is sampled"),
 		field.Text("targets_field").Optional().Nillable().Comment("the list of targets in the spec, if the kind has one"),
 		field.Int64("keep_ms").Optional().Nillable().Immutable().Comment("how long it is kept after its end; null: as long as its kind"),
 	}

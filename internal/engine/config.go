@@ -36,6 +36,8 @@ type Config struct {
 	// Observe is called with each event, on the goroutine that it happens on. Nil:
 	// events are only logged.
 	Observe func(ctx context.Context, e taskevent.Event)
+	// Trace follows the work on each task, see [taskevent.Tracer]. Nil: nothing does.
+	Trace func(ctx context.Context, t taskevent.TracedTask) taskevent.Trace
 }
 
 // reapEvery is how often the reaper runs: often enough that a takeover takes

@@ -54,7 +54,7 @@ func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe
 	w.outage.register(events, wakeups.taskWaiting)
 	pool := newPool(w.store, w.kinds, c, claim, wakeups, w.outage, &session.Deps{
 		Store: w.store, Config: c.Config, Process: p.ID, Writer: flusher, Deadline: deadline, Events: events,
-		Parents: parents, Waiting: waiting, Permits: permits, Throttle: session.NewThrottle(w.store, w.kinds, c.Config, events),
+		Parents: parents, Waiting: waiting, Permits: permits, Throttle: session.NewThrottle(w.store, w.kinds, c.Config, events), Trace: c.Trace,
 	})
 	renew, joined := make(chan struct{}, 1), make(chan struct{}, 1)
 	reaper := &reaper{store: w.store, every: c.reapEvery(), call: c.Call, wakeups: wakeups, events: events}

@@ -76,7 +76,8 @@ var taskColumns = []*taskColumn{
 	optionalText("targets_field", func(s *Submitted) *string { return &s.TargetsField }),
 	{Column: sqlrows.Text("execution_state", func(t *NewTask) string { return string(t.Start.State) }).As("json").OrNull(), merge: "'{}'"},
 	{
-		// A task with a version has one in any case: a worker then reads its plan, and learns the version.
+		// A task with a version or a trace has one in any case: a worker then reads its plan, and with it the version and the trace. So claims
+		// have no column for them.
 		Column: sqlrows.Number("spec_revision", (*NewTask).specRevision).OrNull(),
 		merge:  "CASE WHEN spec_revision IS NOT NULL OR " + versionGiven + " THEN CAST({codec_revision} AS integer) END",
 	},
@@ -113,7 +114,7 @@ func (t *NewTask) keep() int64 {
 
 // specRevision is the value of spec_revision; -1 is NULL.
 func (t *NewTask) specRevision() int64 {
-	if t.Version != nil {
+	if t.Version != nil || t.Traceparent != "" {
 		return int64(t.Revision)
 	}
 	return t.Start.specRevision(t.Revision)

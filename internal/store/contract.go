@@ -116,6 +116,8 @@ type Sessions interface {
 	// change the same keys at the same time. The answers are in the order of the requests. A task
 	// that has its permits keeps them until its session ends: the lease itself is the permit, so permits cannot leak.
 	TakePermits(ctx context.Context, tasks []PermitRequest) ([]PermitAnswer, error)
+	// StoreTrace replaces the traceparent of a leased task. A task whose lease is gone stays as it is.
+	StoreTrace(ctx context.Context, l Lease, traceparent string) error
 	// RetryChildren retries the failed children of a leased task: a page of at most
 	// limit. It returns how many. Less than limit means that there are no more, and Family.Retry is
 	// false from then on.

@@ -49,6 +49,8 @@ type Plan struct {
 	Report  json.RawMessage // a [Report]; nil: none
 	// Versioned is the version of the task; nil: it has none.
 	Versioned *Versioned
+	// Traceparent is what the task has of that name, for traces.
+	Traceparent string
 	// Now is the database's clock when it was read. FirstStarted is the first start of the
 	// task; zero: it has none.
 	Now, FirstStarted time.Time

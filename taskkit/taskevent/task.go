@@ -50,6 +50,7 @@ type BatchDone struct {
 	Duration time.Duration // of the executor's call
 	Code     string        // of the error; empty: none
 	Detail   string        // of the error
+	Traced   bool          // a [Trace] gets the event too
 }
 
 // BatchShrunk: a statement of a batch was too large for the database. The batch is

@@ -19,7 +19,7 @@ func resultOf(err error) int {
 		return stored
 	case is[*taskkit.DuplicateError](err):
 		return duplicate
-	case is[*taskkit.SpecError](err), is[*taskkit.OptionError](err), is[*taskkit.UsageError](err), is[*taskkit.CoalesceError](err):
+	case is[*taskkit.SpecError](err), is[*taskkit.OptionError](err), is[*taskkit.UsageError](err), is[*taskkit.CoalesceError](err), is[*taskkit.SupersededError](err):
 		return refused
 	}
 	return failed

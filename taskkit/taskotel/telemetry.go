@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskevent"
@@ -23,13 +24,17 @@ type Options struct {
 	// MeterProvider makes the instruments. Defaults to the global one of OpenTelemetry.
 	MeterProvider metric.MeterProvider
 
+	// TracerProvider makes the spans of submissions and of the work on tasks. Defaults to none: nothing is traced.
+	TracerProvider trace.TracerProvider
+
 	// Schema is the PostgreSQL schema of the tables that [Telemetry.Read] reads. Defaults to "taskkit".
 	Schema string
 
 	// Every is how often Read reads. Defaults to 15 s; at least 1 s.
 	Every time.Duration
 
-	// Logger receives the errors of Read, each once until it has read again. Defaults to slog.Default().
+	// Logger receives the errors of Read, each once until it has read again, and a line for each part of the work on a task whose span is
+	// sampled, when it begins: a span is exported when it ends. Defaults to slog.Default().
 	Logger *slog.Logger
 }
 
@@ -41,6 +46,7 @@ const shortestEvery = time.Second
 type Telemetry struct {
 	options Options
 	meters  *meters
+	tracer  trace.Tracer // nil: nothing is traced
 
 	kinds  table[kindRow]
 	queues table[queueRow]
@@ -95,6 +101,9 @@ func New(o Options) (*Telemetry, error) {
 		claim: m.histograms["taskkit.claim.duration"], flush: m.histograms["taskkit.flush.duration"], wait: m.histograms["taskkit.task.wait.duration"],
 		run: m.histograms["taskkit.task.run.duration"], batch: m.histograms["taskkit.batch.duration"],
 	}
+	if o.TracerProvider != nil {
+		t.tracer = o.TracerProvider.Tracer(Name, trace.WithInstrumentationVersion(taskkit.Version))
+	}
 	t.kinds.make, t.queues.make = newKindRow, newQueueRow
 	if _, err := meter.RegisterCallback(t.collect, m.all...); err != nil {
 		return nil, fmt.Errorf("register the callback of the metrics: %w", err)
@@ -132,7 +141,9 @@ func (t *Telemetry) Observe(ctx context.Context, e taskevent.Event) {
 			t.wait.Record(ctx, e.Waited.Seconds(), t.queues.row(e.Queue).wait...)
 		}
 	case taskevent.BatchDone:
-		t.batch.Record(ctx, e.Duration.Seconds(), t.kinds.row(e.Kind).batch...)
+		if !e.Traced { // else its trace records it, with its span as an exemplar
+			t.batch.Record(ctx, e.Duration.Seconds(), t.kinds.row(e.Kind).batch...)
+		}
 	case taskevent.CheckpointWritten:
 		k := t.kinds.row(e.Kind)
 		for i, n := range [...]int64{e.Done, e.Failed, e.Skipped} {
@@ -167,21 +178,29 @@ func (t *Telemetry) Observe(ctx context.Context, e taskevent.Event) {
 // ended counts the end of a task.
 func (t *Telemetry) ended(ctx context.Context, e *taskevent.TaskEnded) {
 	k := t.kinds.row(e.Kind)
-	end, attempt := endCompleted, attemptOK
-	switch {
-	case e.Removed:
-		end = endRemoved
-	case e.Partial:
-		end = endPartial
-	case e.Status == string(taskkit.StatusFailure):
-		end, attempt = endFailure, attemptError
-	case e.Status == string(taskkit.StatusError):
-		end, attempt = endError, attemptError
+	end, attempt := endOf(e), attemptOK
+	if end == endFailure || end == endError {
+		attempt = attemptError
 	}
 	k.ended[end].add(1)
 	k.attempts[attempt].add(1)
 	t.queues.row(e.Queue).ended.add(1)
 	t.run.Record(ctx, e.Duration.Seconds(), k.run...)
+}
+
+// endOf returns the position in ends of the end of a task.
+func endOf(e *taskevent.TaskEnded) int {
+	switch {
+	case e.Removed:
+		return endRemoved
+	case e.Partial:
+		return endPartial
+	case e.Status == string(taskkit.StatusFailure):
+		return endFailure
+	case e.Status == string(taskkit.StatusError):
+		return endError
+	}
+	return endCompleted
 }
 
 // observeWorker follows the events of workers that come seldom.
@@ -205,9 +224,16 @@ func (t *Telemetry) observeWorker(e taskevent.Event) {
 	}
 }
 
-// Submitting implements [taskkit.SubmitObserver]: it counts the tasks of a submission. They are counted when they are stored, also if the
+// Submitting implements [taskkit.SubmitObserver]: it counts the tasks of a submission, and makes its span. They are counted when they are stored, also if the
 // transaction does not commit.
 func (t *Telemetry) Submitting(ctx context.Context, s *taskkit.Submitting) (context.Context, func([]taskkit.ID, error)) {
 	k, n := t.kinds.row(s.Kind), int64(s.Tasks)
-	return ctx, func(_ []taskkit.ID, err error) { k.submitted[resultOf(err)].add(n) }
+	if t.tracer == nil {
+		return ctx, func(_ []taskkit.ID, err error) { k.submitted[resultOf(err)].add(n) }
+	}
+	ctx, span := t.startSubmit(ctx, s)
+	return ctx, func(ids []taskkit.ID, err error) {
+		k.submitted[resultOf(err)].add(n)
+		endSubmit(span, ids, err)
+	}
 }

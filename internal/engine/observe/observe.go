@@ -84,9 +84,13 @@ func Measured[E taskevent.Event](o *Observer, e E) {
 // callUser calls the user's observer, if there is one. Its panics must not harm the
 // worker.
 func (o *Observer) callUser(e taskevent.Event) {
-	if o.user == nil {
-		return
+	if o.user != nil {
+		o.Guard(func() { o.user(o.ctx, e) })
 	}
+}
+
+// Guard calls a function of the user's observer, and recovers its panics.
+func (o *Observer) Guard(f func()) {
 	defer func() {
 		if v := recover(); v != nil {
 			o.panicked.Do(func() {
@@ -94,7 +98,7 @@ func (o *Observer) callUser(e taskevent.Event) {
 			})
 		}
 	}()
-	o.user(o.ctx, e)
+	f()
 }
 
 // line returns the line of an event in the log. The lines of a task begin with the

@@ -43,7 +43,7 @@ func (s *Session) batch() flow {
 	ctx, cancel := context.WithTimeoutCause(s.ctx, s.Config.BatchTimeout, classify.ErrBatchTimeout)
 	defer cancel()
 	started := time.Now()
-	err = s.callExecutor(ctx, step, func(ctx context.Context) error { return b.call(ctx, step) })
+	err = s.callExecutor(s.following.batch(ctx), step, func(ctx context.Context) error { return b.call(ctx, step) })
 	if step.hasSkipped() {
 		tx.rollback()
 		return s.commitSkip(step)
@@ -121,6 +121,7 @@ func (s *Session) commit(tx *LazyTx, w *store.Write, then flow) (flow, error) {
 	}
 	if open == nil {
 		if then == endSession {
+			s.ending = true
 			// The slot is free for the next task; the end is reported after its flush has committed.
 			s.Writer.Add(w, func(a store.Applied, err error) { s.onEndWritten(w, a, err) })
 			return endSession, nil

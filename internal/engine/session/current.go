@@ -35,12 +35,14 @@ type current struct {
 	// tries is the number of the present try of the batch, from 1; stored is the value of attempts in the database.
 	tries, stored int
 	limit         *Sizer // of batches
+	following     *following
 
 	planned  bool // the plan was read, and options are complete
 	started  bool // the session has left the queue of permits and begun to execute
 	begun    bool // the task is EXECUTING in the database
 	executed bool // a batch has been committed
 	stalled  bool // the task was, when it was claimed
+	ending   bool // its last write is with the group commit, and the session has left its slot
 	summed   bool // the counters of the last batch are the sum of its children's
 }
 

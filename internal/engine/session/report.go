@@ -46,17 +46,22 @@ func (c *current) reportWritten(w *store.Write, control lifecycle.Control) {
 		}
 		if w.To == lifecycle.Completed {
 			observe.Frequent(c.Events, e)
-			return
+		} else {
+			c.Events.Report(e)
 		}
-		c.Events.Report(e)
+		endWith(c.following, e)
 	case w.To == lifecycle.Queued && w.Attempt != nil:
-		c.Events.Report(taskevent.TaskRetried{TaskRef: c.ref(), RetryIn: w.Delay, Code: code, Detail: detail})
+		e := taskevent.TaskRetried{TaskRef: c.ref(), RetryIn: w.Delay, Code: code, Detail: detail}
+		c.Events.Report(e)
+		endWith(c.following, e)
 	case w.To == lifecycle.Queued:
 		delay := w.Delay
 		if !w.At.IsZero() {
 			delay = time.Until(w.At)
 		}
-		observe.Frequent(c.Events, taskevent.TaskReleased{TaskRef: c.ref(), Reason: w.Reason, Cause: ReleaseCause(w.Reason), Delay: max(delay, 0)})
+		e := taskevent.TaskReleased{TaskRef: c.ref(), Reason: w.Reason, Cause: ReleaseCause(w.Reason), Delay: max(delay, 0)}
+		observe.Frequent(c.Events, e)
+		endWith(c.following, e)
 	}
 }
 
@@ -85,10 +90,22 @@ func ReleaseCause(reason string) string {
 // reportBatch reports that the executor of a batch has returned, and the progress
 // of the task if the batch is committed.
 func (c *current) reportBatch(step *Step, took time.Duration, after lifecycle.Progress, class classify.Classification) {
-	observe.Frequent(c.Events, taskevent.BatchDone{
+	e := taskevent.BatchDone{
 		TaskRef: c.ref(), Limit: step.Limit, Duration: took, Code: class.Code, Detail: class.Detail,
 		Done: after.Done - c.progress.Done, Failed: after.Failed - c.progress.Failed, Skipped: after.Skipped - c.progress.Skipped,
-	})
+		Traced: c.following != nil && c.following.trace != nil,
+	}
+	observe.Frequent(c.Events, e)
+	if e.Traced {
+		c.following.done(e)
+	}
+}
+
+// endWith ends a trace with an event. It allocates nothing if there is none.
+func endWith[E taskevent.Event](f *following, e E) {
+	if f != nil {
+		f.end(e)
+	}
 }
 
 // reportFailedBatch reports a batch that will not be committed.
@@ -98,5 +115,7 @@ func (c *current) reportFailedBatch(ctx context.Context, step *Step, took time.D
 
 // reportLost reports that the session no longer has its task.
 func (c *current) reportLost(reason string) {
-	c.Events.Report(taskevent.TaskLost{TaskRef: c.ref(), Reason: reason})
+	e := taskevent.TaskLost{TaskRef: c.ref(), Reason: reason}
+	c.Events.Report(e)
+	endWith(c.following, e)
 }

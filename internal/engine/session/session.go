@@ -11,6 +11,7 @@ import (
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/notice"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // Deps is what all sessions of a registration share.
@@ -27,6 +28,8 @@ type Deps struct {
 	Permits  *PermitQueue
 	Throttle *Throttle // nil: no task waits because of an indicator
 	Outage   Outage
+	// Trace follows the work on a task, see [taskevent.Tracer]; nil: nothing does.
+	Trace func(ctx context.Context, t taskevent.TracedTask) taskevent.Trace
 }
 
 // Pool is the pool, for the sessions that it runs.
@@ -203,6 +206,7 @@ func (s *Session) Prepare(c store.ClaimedTask) bool {
 		s.options = &options
 	}
 	s.planned = true
+	s.follow(plan.Traceparent)
 	s.features = s.lasting(&plan)
 	times, err := newTimes(&s.current, &plan)
 	if err != nil {
@@ -325,6 +329,9 @@ func (s *Session) Execute() {
 	s.started = true
 	if s.start() == continueSession {
 		s.loop()
+	}
+	if !s.ending {
+		s.following.end(nil) // unless an event has ended it
 	}
 }
 

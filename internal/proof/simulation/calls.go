@@ -65,6 +65,11 @@ func (n *node) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 	return p, err
 }
 
+// StoreTrace implements [store.Sessions].
+func (n *node) StoreTrace(ctx context.Context, l store.Lease, traceparent string) error {
+	return act(ctx, n, "StoreTrace", func(ctx context.Context) error { return n.db.StoreTrace(ctx, l, traceparent) })
+}
+
 // Targets implements [store.Common].
 func (n *node) Targets(ctx context.Context, id uuid.UUID, first, last int) ([]store.TargetPage, error) {
 	return do(ctx, n, "Targets", func(ctx context.Context) ([]store.TargetPage, error) {

@@ -17,9 +17,12 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"taskkit.dev/internal/store/dbstore"
+	"taskkit.dev/internal/testkit/takeover"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskkind"
+	"taskkit.dev/taskkit/taskops"
 	"taskkit.dev/taskkit/taskotel"
 )
 
@@ -173,6 +176,41 @@ func (e *env) ended(id taskkit.ID) *taskkit.Task {
 		e.Fatal(err)
 	}
 	return t
+}
+
+// live counts the live workers.
+func (e *env) live() (n int) {
+	e.Helper()
+	workers, err := taskops.New(e.client).Workers(e.Context())
+	if err != nil {
+		e.Fatal(err)
+	}
+	for i := range workers {
+		if workers[i].Alive {
+			n++
+		}
+	}
+	return n
+}
+
+// declareDead declares the worker of a system dead, once: it runs, and registers again.
+func (e *env) declareDead(system string) {
+	e.Helper()
+	s, err := dbstore.Open(e.Context(), e.db.DB, e.db.Schema, dbstore.Options{})
+	if err != nil {
+		e.Fatal(err)
+	}
+	defer s.Release(context.WithoutCancel(e.Context()))
+	e.until("a worker is declared dead", func() bool {
+		if err := takeover.Silence(e.Context(), e.db, e.schema, system); err != nil {
+			e.Fatal(err)
+		}
+		reaped, err := s.Reap(e.Context(), nil)
+		if err != nil {
+			e.Fatal(err)
+		}
+		return len(reaped.Dead) > 0
+	})
 }
 
 // until waits until a condition holds.

@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	prometheusexporter "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/testkit/takeover"
@@ -100,7 +101,7 @@ func (s scraped) holds(expr string) {
 }
 
 // exported serves the metrics of a new telemetry as a program does, and returns its address.
-func exported(e *env) (*taskotel.Telemetry, string) {
+func exported(e *env, tracer trace.TracerProvider) (*taskotel.Telemetry, string) {
 	e.Helper()
 	registry := prometheus.NewRegistry()
 	exporter, err := prometheusexporter.New(prometheusexporter.WithRegisterer(registry), prometheusexporter.WithoutScopeInfo(), prometheusexporter.WithoutTargetInfo())
@@ -108,7 +109,7 @@ func exported(e *env) (*taskotel.Telemetry, string) {
 		e.Fatal(err)
 	}
 	t, err := taskotel.New(taskotel.Options{
-		MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter)), Schema: e.schema, Every: time.Second, Logger: slog.New(slog.DiscardHandler),
+		MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter)), TracerProvider: tracer, Schema: e.schema, Every: time.Second, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		e.Fatal(err)
@@ -127,7 +128,7 @@ func TestPrometheus(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e, w, k := newEnv(t, db), newWork(), kindNamed("work")
-		telemetry, address := exported(e)
+		telemetry, address := exported(e, nil)
 		s := scrape(e, address)
 		var r taskkit.Registry
 		taskkit.Register(&r, k, w)

@@ -221,6 +221,9 @@ func (c *calls) worker() {
 		c.Fatalf("claimed %d tasks, want at least %d", len(claimed), len(ids))
 	}
 	c.record("plan", func() error { _, err := s.Plan(ctx, ids[0]); return err })
+	c.record("store_trace", func() error {
+		return s.StoreTrace(ctx, store.Lease{ID: ids[0], Fence: 1}, "00-1-2-01;00-3-4-01")
+	})
 	c.record("targets", func() error { _, err := s.Targets(ctx, ids[0], 0, 1); return err })
 	c.record("positions", func() error { _, err := s.Positions(ctx, ids); return err })
 	c.record("unstarted", func() error { _, err := s.Unstarted(ctx, "p"); return err })

@@ -26,12 +26,12 @@ func (b *Base) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 		has   bool
 	)
 	n, err := sqlrows.Query(ctx, b.q, b.SQL(`SELECT coalesce(q.execution_spec, p.spec), p.targets, p.targets_field, p.targets_total, p.options, p.report, `+firstStart+`, {now},
-  q.execution_component_name, coalesce(q.reference, ''), q.reference_version IS NOT NULL, coalesce(q.reference_version, 0)
+  q.execution_component_name, coalesce(q.reference, ''), q.reference_version IS NOT NULL, coalesce(q.reference_version, 0), coalesce(q.traceparent, '')
 FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id
 WHERE q.id = $1`), []any{id.String()},
 		func(rows *sql.Rows) error {
 			return rows.Scan(sqlrows.JSON(&p.Spec), &where, &field, &total, sqlrows.JSON(&text), sqlrows.JSON(&p.Report), nullTime{&first}, sqlrows.Time(&p.Now),
-				&v.Kind, &v.Reference, &has, &v.Version)
+				&v.Kind, &v.Reference, &has, &v.Version, &p.Traceparent)
 		})
 	if err != nil {
 		return store.Plan{}, fmt.Errorf("read the spec of task %s: %w", id, err)
@@ -59,6 +59,18 @@ WHERE q.id = $1`), []any{id.String()},
 		}
 	}
 	return p, nil
+}
+
+// StoreTrace implements [store.Sessions].
+func (b *Base) StoreTrace(ctx context.Context, l store.Lease, traceparent string) error {
+	err := b.writeOne(ctx, func(q store.Querier) error {
+		_, err := q.ExecContext(ctx, b.SQL("UPDATE {s}taskkit_queued_task SET traceparent = $3 WHERE id = $1 AND fence = $2 AND workflow_status IN ('SCHEDULING', 'EXECUTING')"), l.ID.String(), l.Fence, traceparent)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("store the trace of task %s: %w", l.ID, err)
+	}
+	return nil
 }
 
 // Targets implements [store.Common].

@@ -61,7 +61,7 @@ func (s *Store) Plan(ctx context.Context, id uuid.UUID) (store.Plan, error) {
 	if r == nil {
 		return store.Plan{}, store.ErrNotFound
 	}
-	found := store.Plan{Now: s.now()}
+	found := store.Plan{Now: s.now(), Traceparent: r.Traceparent}
 	if r.FirstStarted != nil {
 		found.FirstStarted = *r.FirstStarted
 	}
@@ -235,4 +235,16 @@ func (s *Store) checkConditions(t *Task, w *store.Write) (c lifecycle.Conditions
 	}
 	t.Row = t.Pause(reason)
 	return c, true, true
+}
+
+// StoreTrace implements [store.Sessions].
+func (s *Store) StoreTrace(ctx context.Context, l store.Lease, traceparent string) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	if r := s.tasks[l.ID]; r != nil && r.Fence == l.Fence && r.Status.InFlight() {
+		r.Traceparent = traceparent
+	}
+	return nil
 }

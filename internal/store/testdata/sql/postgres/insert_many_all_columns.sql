@@ -6,7 +6,7 @@ INSERT INTO /*/**/ taskkit_queued_task --*/
 /*/**/--*/ "taskkit".taskkit_queued_task
  (id, owner_id, created_by, modified_by, run_as_id, execution_component_name, execution_spec, codec_revision,
      secrets, not_before, queue, priority, reason, unique_key, idempotency_key, items_total, follows_id,
-     traceparent)
+     traceparent, spec_revision)
 SELECT /*/**/ (value ->> 0) --*/
 /*/**/--*/ (value ->> 0)::uuid
 , /*/**/ (value ->> 1) --*/
@@ -45,6 +45,8 @@ SELECT /*/**/ (value ->> 0) --*/
 /*/**/--*/ (value ->> 14)::uuid
 , /*/**/ (value ->> 15) --*/
 /*/**/--*/ (value ->> 15)::text
+, /*/**/ (value ->> 16) --*/
+/*/**/--*/ (value ->> 16)::bigint
 FROM /*/**/ json_each($1) --*/
 /*/**/--*/ jsonb_array_elements($1::jsonb)
 WHERE NOT EXISTS (SELECT 1 FROM /*/**/ taskkit_merged_key --*/

@@ -1,0 +1,62 @@
+package session
+
+import (
+	"context"
+
+	"taskkit.dev/taskkit/taskevent"
+)
+
+// following is the user's trace of a session. A panic of it is recovered and ends the following, not the session. A nil following does
+// nothing.
+type following struct {
+	c     *current
+	trace taskevent.Trace // nil: it has ended
+}
+
+// follow begins the trace of a session whose plan was read. stored is what was stored with the task for it.
+func (c *current) follow(stored string) {
+	if c.Trace == nil {
+		return
+	}
+	f := &following{c: c}
+	c.Events.Guard(func() {
+		f.trace = c.Trace(c.ctx, taskevent.TracedTask{
+			TaskRef: c.ref(), Queue: c.task.Queue, Traceparent: stored,
+			Store: func(ctx context.Context, text string) error {
+				ctx, cancel := context.WithTimeout(ctx, c.Config.Call)
+				defer cancel()
+				return c.Store.StoreTrace(ctx, c.lease, text)
+			},
+		})
+	})
+	if f.trace != nil {
+		c.following = f
+	}
+}
+
+// batch returns the context of a call of the executor.
+func (f *following) batch(ctx context.Context) context.Context {
+	if f == nil || f.trace == nil {
+		return ctx
+	}
+	made := ctx
+	f.c.Events.Guard(func() { made = f.trace.Batch(ctx) })
+	return made
+}
+
+// done follows a batch.
+func (f *following) done(e taskevent.BatchDone) {
+	if f != nil && f.trace != nil {
+		f.c.Events.Guard(func() { f.trace.BatchDone(e) })
+	}
+}
+
+// end follows the end of the session, once.
+func (f *following) end(e taskevent.Event) {
+	if f == nil || f.trace == nil {
+		return
+	}
+	last := f.trace
+	f.trace = nil
+	f.c.Events.Guard(func() { last.Ended(e) })
+}

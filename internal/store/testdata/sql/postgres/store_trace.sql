@@ -1,0 +1,5 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+UPDATE "taskkit".taskkit_queued_task
+SET traceparent = $3
+WHERE id = $1 AND fence = $2 AND workflow_status IN ('SCHEDULING', 'EXECUTING');
