@@ -80,6 +80,8 @@ func (t *table[Row]) all() map[string]*Row {
 type kindRow struct {
 	submitted, ended, attempts, processed []series
 	run, batch                            []metric.RecordOption
+
+	submitSpan, runSpan, batchSpan string // names of spans
 }
 
 func newKindRow(kind string) *kindRow {
@@ -87,6 +89,7 @@ func newKindRow(kind string) *kindRow {
 	return &kindRow{
 		submitted: family(keyOutcome, results, of), ended: family(keyOutcome, ends, of), attempts: family(keyOutcome, attempts, of),
 		processed: family(keyOutcome, processed, of), run: recorded(of), batch: recorded(of),
+		submitSpan: "submit " + kind, runSpan: "run " + kind, batchSpan: "batch " + kind,
 	}
 }
 

@@ -3,6 +3,7 @@ package taskotel
 import (
 	"context"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,11 +90,19 @@ func ContextOfMessage(ctx context.Context, headers map[string]string) context.Co
 	return ctx
 }
 
+// The options of spans, made once. Attributes follow for spans that are sampled.
+var (
+	submitOptions = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindProducer)}
+	sliceOptions  = []trace.SpanStartOption{trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer)}
+)
+
 // startSubmit begins the span of a submission, and stores its context with the tasks if it is sampled.
 func (t *Telemetry) startSubmit(ctx context.Context, s *taskkit.Submitting) (context.Context, trace.Span) {
 	from := trace.SpanContextFromContext(ctx)
-	ctx, span := t.tracer.Start(ctx, "submit "+s.Kind, trace.WithSpanKind(trace.SpanKindProducer),
-		trace.WithAttributes(keyKind.String(s.Kind), keyQueue.String(s.Queue), keyTasks.Int(s.Tasks)))
+	ctx, span := t.tracer.Start(ctx, t.kinds.row(s.Kind).submitSpan, submitOptions...)
+	if span.IsRecording() {
+		span.SetAttributes(keyKind.String(s.Kind), keyQueue.String(s.Queue), keyTasks.Int(s.Tasks))
+	}
 	if c := span.SpanContext(); c.IsSampled() && s.Traceparent == "" {
 		s.Traceparent = traceparent(c)
 		if from.IsRemote() && from.IsSampled() {
@@ -105,6 +114,10 @@ func (t *Telemetry) startSubmit(ctx context.Context, s *taskkit.Submitting) (con
 
 // endSubmit ends the span of a submission.
 func endSubmit(span trace.Span, ids []taskkit.ID, err error) {
+	if !span.IsRecording() {
+		span.End()
+		return
+	}
 	if len(ids) == 1 {
 		span.SetAttributes(keyTask.String(ids[0].String()))
 	}
@@ -173,7 +186,7 @@ func (r *run) Batch(ctx context.Context) context.Context {
 }
 
 func (r *run) startBatch(ctx context.Context, number int, opts ...trace.SpanStartOption) (context.Context, trace.Span) {
-	return r.t.tracer.Start(ctx, "batch "+r.task.Kind, append(opts, trace.WithAttributes(keyBatch.Int(number)))...)
+	return r.t.tracer.Start(ctx, r.t.kinds.row(r.task.Kind).batchSpan, append(opts, trace.WithAttributes(keyBatch.Int(number)))...)
 }
 
 // startFirst makes the span of the first batch, now that it is not the only one.
@@ -224,8 +237,14 @@ func (r *run) endBatch() {
 // startSlice begins a slice: a trace of its own, linked to the submission, to the messages and to the slice before.
 func (r *run) startSlice(ctx context.Context) {
 	r.batches, r.began = 0, time.Now()
-	ctx, r.slice = r.t.tracer.Start(ctx, "run "+r.task.Kind, trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(r.links...),
-		trace.WithAttributes(keyKind.String(r.task.Kind), keyQueue.String(r.task.Queue), keyTask.String(r.task.Task.String()), keyFence.Int64(r.task.Fence), keyAttempt.Int(r.task.Attempt)))
+	opts := sliceOptions
+	if len(r.links) > 0 {
+		opts = append(slices.Clone(opts), trace.WithLinks(r.links...))
+	}
+	ctx, r.slice = r.t.tracer.Start(ctx, r.t.kinds.row(r.task.Kind).runSpan, opts...)
+	if r.slice.IsRecording() {
+		r.slice.SetAttributes(keyKind.String(r.task.Kind), keyQueue.String(r.task.Queue), keyTask.String(r.task.Task.String()), keyFence.Int64(r.task.Fence), keyAttempt.Int(r.task.Attempt))
+	}
 	c := r.slice.SpanContext()
 	if !c.IsSampled() {
 		return
@@ -242,7 +261,9 @@ func (r *run) startSlice(ctx context.Context) {
 
 // endSlice ends the present slice.
 func (r *run) endSlice() {
-	r.slice.SetAttributes(keyBatches.Int(r.batches))
+	if r.slice.IsRecording() {
+		r.slice.SetAttributes(keyBatches.Int(r.batches))
+	}
 	r.slice.End()
 	r.slice = nil
 }
@@ -253,6 +274,10 @@ func (r *run) Ended(e taskevent.Event) {
 		return
 	}
 	r.endBatch()
+	if !r.slice.IsRecording() {
+		r.endSlice()
+		return
+	}
 	outcome, code := attempts[attemptLost], ""
 	switch e := e.(type) {
 	case taskevent.TaskEnded:
