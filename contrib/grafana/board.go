@@ -70,8 +70,8 @@ var source = common.DataSourceRef{Type: new("prometheus"), Uid: new("${source}")
 
 // board returns the board as JSON.
 func board() ([]byte, error) {
-	b := dashboard.NewDashboardBuilder("taskkit") //nolint:staticcheck // version 2 of the boards is not what a Grafana imports by default
-	b.Uid("taskkit").Tags([]string{"taskkit"}).Refresh("30s").Time("now-1h", "now").Timezone("browser").
+	//nolint:staticcheck // its successor is for Grafana 12 and later only
+	b := dashboard.NewDashboardBuilder("taskkit").Uid("taskkit").Tags([]string{"taskkit"}).Refresh("30s").Time("now-1h", "now").Timezone("browser").
 		WithVariable(dashboard.NewDatasourceVariableBuilder("source").Label("Source").Type("prometheus"))
 	row := ""
 	for _, p := range panels {

@@ -31,7 +31,7 @@ func ExampleNew() {
 	}
 	for _, m := range collected.ScopeMetrics[0].Metrics {
 		if m.Name == "taskkit.task.ended" {
-			for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints { //nolint:forcetypeassert // it is a counter
+			for _, p := range m.Data.(metricdata.Sum[int64]).DataPoints { //nolint:forcetypeassert,errcheck // it is a counter
 				if p.Value > 0 {
 					fmt.Println(p.Value, p.Attributes.Encoded(attribute.DefaultEncoder()))
 				}

@@ -56,7 +56,7 @@ func (t *Telemetry) Read(ctx context.Context, db *sql.DB) error {
 	for failing := false; ; {
 		err := t.read(ctx, db, &r)
 		if ctx.Err() != nil {
-			return nil
+			return nil // asked to end: that is no failure
 		}
 		if err != nil && !failing {
 			t.options.Logger.WarnContext(ctx, "cannot read the figures of queues; trying again", "every", t.options.Every, "error", err)

@@ -39,8 +39,11 @@ func (f *following) batch(ctx context.Context) context.Context {
 	if f == nil || f.trace == nil {
 		return ctx
 	}
-	made := ctx
-	f.c.Events.Guard(func() { made = f.trace.Batch(ctx) })
+	var made context.Context
+	f.c.Events.Guard(func() { made = f.trace.Batch(ctx) }) //nolint:fatcontext // it is the context of one batch
+	if made == nil {                                       // it has panicked
+		return ctx
+	}
 	return made
 }
 

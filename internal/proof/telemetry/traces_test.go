@@ -95,7 +95,7 @@ func (t traced) await(name string, n int) tracetest.SpanStubs {
 func attributeOf(s tracetest.SpanStub, key string) string {
 	for _, a := range s.Attributes {
 		if string(a.Key) == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""
