@@ -23,6 +23,7 @@ var shapeFeatures = []struct {
 		s.ended(id)
 		return fmt.Sprint(s.seen(id), "\n", s.touched(), " touched")
 	}},
+	{name: "metrics and traces", run: func(s *shapeTest) string { return s.measures() }},
 	{name: "result", run: func(s *shapeTest) string {
 		id := s.submitted()
 		s.ended(id)

@@ -15,6 +15,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskevent"
 )
 
 // shapes are the shapes of a task, and how one is submitted.
@@ -52,6 +53,8 @@ type shapeTest struct {
 	numbers []int
 	submit  func(opts ...taskkit.SubmitOption) (taskkit.ID, error)
 	shape   string
+
+	measured measured // of the worker
 }
 
 func (s *shapeTest) options(opts []taskkit.SubmitOption) []taskkit.SubmitOption {
@@ -200,12 +203,12 @@ func itemTexts(items []taskkit.Item) (keys []string) {
 }
 
 // started runs a worker until the test ends.
-func started(t *testing.T, db *testdb.DB, r *taskkit.Registry, schema string) {
+func started(t *testing.T, db *testdb.DB, r *taskkit.Registry, schema string, o taskevent.Observer) {
 	t.Helper()
 	w, err := taskkit.NewWorker(t.Context(), db.DB, r, taskkit.Config{
 		Schema: schema, Slots: 4, SystemID: "test", Poll: 20 * time.Millisecond, PollListening: 200 * time.Millisecond,
 		Backoff: 5 * time.Millisecond, BackoffMax: 20 * time.Millisecond, MaxAttempts: 3, Drain: 20 * time.Second,
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), Observer: o,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -237,7 +240,8 @@ func TestShapes(t *testing.T) {
 		var r taskkit.Registry
 		taskkit.Register(&r, shapeKind, x)
 		taskkit.Register(&r, shapesKind, shapeStages{})
-		started(t, db, &r, schema)
+		m := newMeasured(t)
+		started(t, db, &r, schema, m)
 		numbers := make([]int, shapeNumbers)
 		for i := range numbers {
 			numbers[i] = i + 1
@@ -247,7 +251,7 @@ func TestShapes(t *testing.T) {
 				want := ""
 				for _, shape := range shapes {
 					t.Run(shape.name, func(t *testing.T) { //nolint:paralleltest // as above
-						s := &shapeTest{T: t, db: db, x: x, schema: schema, client: taskkit.NewClient(db.DB, taskkit.WithSchema(schema)), numbers: numbers, shape: shape.name}
+						s := &shapeTest{T: t, db: db, x: x, schema: schema, client: taskkit.NewClient(db.DB, taskkit.WithSchema(schema)), numbers: numbers, shape: shape.name, measured: m}
 						s.submit = func(opts ...taskkit.SubmitOption) (taskkit.ID, error) { return shape.submit(s, opts...) }
 						got := f.run(s)
 						switch {
