@@ -1,6 +1,9 @@
 package taskevent
 
-import "context"
+import (
+	"context"
+	"log/slog"
+)
 
 // Tracer is an [Observer] that also follows the work on each task, for traces. A worker calls it if its Config.Observer is one.
 // What holds of Observe holds of its methods: they are quick and do not block.
@@ -26,6 +29,8 @@ type TracedTask struct {
 type Trace interface {
 	// Batch is called before a call of the executor, whose context it returns.
 	Batch(ctx context.Context) context.Context
+	// Logger is called after Batch, with the logger of the executor, and returns the one that it gets.
+	Logger(l *slog.Logger) *slog.Logger
 	// BatchDone is called after a batch. A batch that gives up an item, or ends the task otherwise than by Execute, has no BatchDone.
 	BatchDone(e BatchDone)
 	// Ended is called once, when the worker no longer has the task: with a [TaskEnded], [TaskRetried], [TaskReleased] or [TaskLost], or with

@@ -3,6 +3,7 @@ package taskotel
 import (
 	"context"
 	"encoding/hex"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -148,6 +149,7 @@ type run struct {
 	slice   trace.Span // nil: none has begun
 	began   time.Time
 	batches int             // of the slice
+	log     *slog.Logger    // of the slice; nil: none was made
 	number  int             // of the batch under this lease
 	ctx     context.Context //nolint:containedctx // of the present batch, with its span, for its exemplar
 	batch   trace.Span
@@ -202,6 +204,18 @@ func (r *run) startFirst(ctx context.Context) {
 	span.End(trace.WithTimestamp(f.ended))
 }
 
+// Logger implements [taskevent.Trace]: records of a sampled slice have its trace, beside the task and its kind.
+func (r *run) Logger(l *slog.Logger) *slog.Logger {
+	c := r.slice.SpanContext()
+	if !c.IsSampled() {
+		return l
+	}
+	if r.log == nil {
+		r.log = l.With("trace", c.TraceID().String())
+	}
+	return r.log
+}
+
 // BatchDone implements [taskevent.Trace].
 func (r *run) BatchDone(e taskevent.BatchDone) {
 	r.t.batch.Record(r.ctx, e.Duration.Seconds(), r.t.kinds.row(e.Kind).batch...)
@@ -236,7 +250,7 @@ func (r *run) endBatch() {
 
 // startSlice begins a slice: a trace of its own, linked to the submission, to the messages and to the slice before.
 func (r *run) startSlice(ctx context.Context) {
-	r.batches, r.began = 0, time.Now()
+	r.batches, r.began, r.log = 0, time.Now(), nil
 	opts := sliceOptions
 	if len(r.links) > 0 {
 		opts = append(slices.Clone(opts), trace.WithLinks(r.links...))

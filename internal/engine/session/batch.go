@@ -43,7 +43,7 @@ func (s *Session) batch() flow {
 	ctx, cancel := context.WithTimeoutCause(s.ctx, s.Config.BatchTimeout, classify.ErrBatchTimeout)
 	defer cancel()
 	started := time.Now()
-	err = s.callExecutor(s.following.batch(ctx), step, func(ctx context.Context) error { return b.call(ctx, step) })
+	err = s.callExecutor(s.following.batch(ctx, step), step, func(ctx context.Context) error { return b.call(ctx, step) })
 	if step.hasSkipped() {
 		tx.rollback()
 		return s.commitSkip(step)

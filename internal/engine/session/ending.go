@@ -239,7 +239,7 @@ func (s *Session) tryEnd(e ending) (flow, error) {
 				return continueSession, classify.OfRuntime(err)
 			}
 		}
-		err := s.callExecutor(s.following.batch(ctx), step, func(ctx context.Context) (err error) {
+		err := s.callExecutor(s.following.batch(ctx, step), step, func(ctx context.Context) (err error) {
 			if abort {
 				err = s.call.Abort(ctx, step, s.state)
 			}

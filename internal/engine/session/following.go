@@ -34,14 +34,17 @@ func (c *current) follow(stored string) {
 	}
 }
 
-// batch returns the context of a call of the executor.
-func (f *following) batch(ctx context.Context) context.Context {
+// batch returns the context of a call of the executor, and sets the logger of its step.
+func (f *following) batch(ctx context.Context, step *Step) context.Context {
 	if f == nil || f.trace == nil {
 		return ctx
 	}
 	var made context.Context
-	f.c.Events.Guard(func() { made = f.trace.Batch(ctx) }) //nolint:fatcontext // it is the context of one batch
-	if made == nil {                                       // it has panicked
+	f.c.Events.Guard(func() {
+		made = f.trace.Batch(ctx) //nolint:fatcontext // it is the context of one batch
+		step.Log = f.trace.Logger(step.Log)
+	})
+	if made == nil { // it has panicked
 		return ctx
 	}
 	return made

@@ -2,7 +2,6 @@ package shapes_test
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -30,7 +29,7 @@ func newMeasured(t *testing.T) measured {
 	var err error
 	m.Telemetry, err = taskotel.New(taskotel.Options{
 		MeterProvider:  sdkmetric.NewMeterProvider(sdkmetric.WithReader(m.reader)),
-		TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(m.spans)), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(m.spans)), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -124,7 +124,10 @@ func newEnv(t *testing.T, db *testdb.DB) *env {
 // start starts a worker, and returns what stops it.
 func (e *env) start(r *taskkit.Registry, c taskkit.Config) (stop func()) {
 	e.Helper()
-	c.Schema, c.Logger = e.schema, slog.New(slog.DiscardHandler)
+	c.Schema = e.schema
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
 	c.Poll, c.PollListening, c.Backoff = 10*time.Millisecond, 50*time.Millisecond, time.Millisecond
 	w, err := taskkit.NewWorker(e.Context(), e.db.DB, r, c)
 	if err != nil {

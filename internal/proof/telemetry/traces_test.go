@@ -197,7 +197,9 @@ func TestTraceOfManyBatches(t *testing.T) {
 		tr := e.trace(sdktrace.AlwaysSample())
 		var r taskkit.Registry
 		taskkit.Register(&r, k, w)
-		e.start(&r, taskkit.Config{Observer: tr})
+		log := new(lines)
+		w.batches = func(_ context.Context, b *workBatch) { b.Log.Info("a batch") }
+		e.start(&r, taskkit.Config{Observer: tr, Logger: slog.New(slog.NewTextHandler(log, nil))})
 		numbers := make([]int, 600)
 		for i := range numbers {
 			numbers[i] = 1
@@ -216,6 +218,9 @@ func TestTraceOfManyBatches(t *testing.T) {
 				t.Errorf("slice %d has the links %v and %s batches", i, s.Links, attributeOf(s, "taskkit.batches"))
 			}
 			slices[s.SpanContext.SpanID()] = 0
+			if n := strings.Count(log.String(), "kind=work trace="+s.SpanContext.TraceID().String()); n != 100 {
+				t.Errorf("slice %d has %d records", i, n)
+			}
 		}
 		numbered := map[string]bool{}
 		for _, s := range tr.await("batch work", 300) {
