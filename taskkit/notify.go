@@ -6,8 +6,8 @@ import (
 	"taskkit.dev/taskkit/notice"
 )
 
-// WithNotify notifies a target of events of the task. The target is named in tasknotify.Config, whose package delivers notifications
-// by webhook and mail. Without events it is notified of the end, see [notice.Ended]. A second WithNotify adds a target; for a target of the
+// WithNotifications notifies a target of events of the task. The target is named in tasknotify.Config, whose package delivers notifications
+// by webhook and mail. Without events it is notified of the end, see [notice.Ended]. A second WithNotifications adds a target; for a target of the
 // kind (notify= in the directive) it replaces the events.
 //
 // A notification is a task of its own, which is stored in the transaction in which the event happens: the one that ends the
@@ -16,11 +16,11 @@ import (
 //
 // It is an *[OptionError] for an unknown event, for a name that no target can have, with [WithCoalescing], with [WithParent] and for
 // a stage. Other tasks pay nothing for it.
-func WithNotify(target string, events ...notice.Event) SubmitOption {
+func WithNotifications(target string, events ...notice.Event) SubmitOption {
 	return submitOption(func(s *submission) {
 		sub := notice.Subscription{Target: target, Events: events}
 		if err := notice.Check([]notice.Subscription{sub}); err != nil {
-			s.fail("WithNotify", err.Error())
+			s.fail("WithNotifications", err.Error())
 		}
 		s.notify = append(s.notify, sub)
 	})
@@ -43,12 +43,12 @@ func (s *submission) setNotify(kind []notice.Subscription) {
 	switch {
 	case len(s.notify) == 0:
 	case s.NewTask.Kind == notice.Kind:
-		s.fail("WithNotify", "used for a notification: nobody is notified of one")
+		s.fail("WithNotifications", "used for a notification: nobody is notified of one")
 	case s.Reference != "":
-		s.fail("WithNotify", "used together with WithCoalescing: a waiting task with notifications cannot be replaced")
+		s.fail("WithNotifications", "used together with WithCoalescing: a waiting task with notifications cannot be replaced")
 	}
 	if err := notice.Check(list); err != nil && len(s.errs) == 0 {
-		s.fail("WithNotify", err.Error())
+		s.fail("WithNotifications", err.Error())
 	}
 	if len(kind) > 0 && s.Reference != "" {
 		s.fail("WithCoalescing", fmt.Sprintf("used for kind %s, whose directive has notify=: a waiting task with notifications cannot be replaced", s.NewTask.Kind))
@@ -61,7 +61,7 @@ func (s *submission) notifyOfChild() error {
 	if len(s.notify) == 0 {
 		return nil
 	}
-	return &OptionError{"WithNotify", "used together with WithParent: give the option to the parent, which notifies for all of its children"}
+	return &OptionError{"WithNotifications", "used together with WithParent: give the option to the parent, which notifies for all of its children"}
 }
 
 // parseNotify reads the subscriptions of a kind.

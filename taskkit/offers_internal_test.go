@@ -14,14 +14,14 @@ import (
 var offers = []struct{ where, file, not string }{
 	// The service gives these in Before, by what its spec says.
 	{"HTTP start", "taskhttp/start.go", `System WithNotBefore WithDelay WithPriority WithQueue WithUniqueKey WithCoalescing WithVersion WithPredecessor WithTraceparent
-		WithTotal WithoutNotify WithReason WithParent WithChildFailure WithMaxParallel WithStopAfter WithStrategy WithPolicies WithNotify WithCanary WithApproval WithWindow WithLatestStart
+		WithTotal WithoutNotify WithReason WithParent WithChildFailure WithMaxParallel WithStopAfter WithStrategy WithPolicies WithNotifications WithCanary WithApproval WithWindow WithLatestStart
 		WithDeadline WithTimeLimit WithMaxRate WithLimit WithMaxChanges WithDryRun WithTargets WithSample WithRetention WithLogger WithObserver WithStage SubmitOptions`},
 	// The client's schema counts, and without an owner it is a task of the system.
 	{"HTTP schedules", "taskhttp/schedules.go", "System WithSchema WithRetention"},
 	{"CLI schedules", "../cmd/taskkit/internal/command/schedules.go", "System WithSchema WithRetention"},
 	// A task that continues, retries or applies another has the other's owner, queue and conditions.
 	{"CLI follow", "../cmd/taskkit/internal/command/follow.go", `OwnedBy System RunAs WithNotBefore WithDelay WithPriority WithQueue WithUniqueKey WithIdempotencyKey
-		WithCoalescing WithVersion WithPredecessor WithTraceparent WithTotal WithoutNotify WithSchema WithParent WithChildFailure WithMaxParallel WithStopAfter WithStrategy WithPolicies WithNotify WithCanary
+		WithCoalescing WithVersion WithPredecessor WithTraceparent WithTotal WithoutNotify WithSchema WithParent WithChildFailure WithMaxParallel WithStopAfter WithStrategy WithPolicies WithNotifications WithCanary
 		WithApproval WithWindow WithLatestStart WithDeadline WithTimeLimit WithMaxRate WithLimit WithPreview WithMaxChanges WithDryRun WithTargets WithSample WithSubmitted WithRetention WithLogger WithObserver WithStage SubmitOptions`},
 }
 

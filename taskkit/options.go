@@ -41,7 +41,7 @@ type submission struct {
 	over          over                  // nil: there was no Over
 	sample        Sample                // zero: there was no WithSample
 	policies      bool                  // there was WithPolicies
-	notify        []notice.Subscription // by WithNotify
+	notify        []notice.Subscription // by WithNotifications
 	submitted     *Task                 // see WithSubmitted; or nil
 	logger        *slog.Logger
 	observer      SubmitObserver

@@ -32,7 +32,7 @@ var everyOption = map[string]SubmitOption{
 	"WithDryRun": WithDryRun(), "WithTotal": WithTotal(7), "WithoutNotify": WithoutNotify(), "WithReason": WithReason("r"), "WithSchema": WithSchema("other"),
 	"WithParent": WithParent(person), "WithChildFailure": WithChildFailure(ContinueParent), "WithMaxParallel": WithMaxParallel(2),
 	"WithStopAfter": WithStopAfter("5%"), "WithPolicies": WithPolicies(taskpolicy.Policy{When: taskpolicy.Condition{Attempts: 3}, Do: taskpolicy.Notify}),
-	"WithNotify": WithNotify("ops"), "WithStrategy": WithStrategy(taskpolicy.Strategy{{Do: taskpolicy.SkipItem}}), "WithCanary": WithCanary(1), "WithApproval": WithApproval(), "WithWindow": WithWindow("22:00-06:00 UTC"),
+	"WithNotifications": WithNotifications("ops"), "WithStrategy": WithStrategy(taskpolicy.Strategy{{Do: taskpolicy.SkipItem}}), "WithCanary": WithCanary(1), "WithApproval": WithApproval(), "WithWindow": WithWindow("22:00-06:00 UTC"),
 	"WithLatestStart": WithLatestStart(time.Unix(1, 0)), "WithDeadline": WithDeadline(time.Unix(1, 0)), "WithTimeLimit": WithTimeLimit(time.Hour),
 	"WithMaxRate": WithMaxRate(5), "WithLimit": WithLimit("k", 1), "WithPreview": WithPreview(), "WithMaxChanges": WithMaxChanges("", "", 1),
 	"WithTargets": WithTargets(slices.Values([]string{"Ada"})), "WithSample": WithSample(Sample{Every: 2}), "WithSubmitted": WithSubmitted(new(Task)),

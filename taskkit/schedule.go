@@ -21,7 +21,7 @@ func (s *submission) checkSchedule() error {
 		"WithTraceparent": s.Traceparent != "", "WithTotal": s.Total >= 0, "WithTargets": s.over != nil, "WithSample": s.sampled(), "WithSubmitted": s.submitted != nil, "WithLogger": s.logger != nil, "WithObserver": s.observer != nil,
 		"WithoutNotify": s.withoutNotify, "WithPreview": o.Preview, "WithDryRun": o.DryRun, "WithMaxChanges": len(o.ChangeLimits) > 0, "WithMaxParallel": o.MaxParallel != 0,
 		"WithChildFailure": o.OnFailure != "", "WithStopAfter": o.StopAfter != (lifecycle.StopPolicy{}), "WithCanary": o.Canary != 0, "WithApproval": o.Approval,
-		"WithLatestStart": !o.LatestStart.IsZero(), "WithDeadline": !o.Deadline.IsZero(), "WithMaxRate": o.MaxRate != 0, "WithStage": len(o.Stages) > 0, "WithStrategy": len(o.Strategy) > 0, "WithPolicies": s.policies, "WithNotify": len(s.notify) > 0,
+		"WithLatestStart": !o.LatestStart.IsZero(), "WithDeadline": !o.Deadline.IsZero(), "WithMaxRate": o.MaxRate != 0, "WithStage": len(o.Stages) > 0, "WithStrategy": len(o.Strategy) > 0, "WithPolicies": s.policies, "WithNotifications": len(s.notify) > 0,
 	} {
 		if given {
 			wrong = append(wrong, option)

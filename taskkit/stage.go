@@ -100,7 +100,7 @@ func (s *submission) refuseInStage() {
 		{s.withoutNotify, "WithoutNotify", where},
 		{s.logger != nil, "WithLogger", where},
 		{s.observer != nil, "WithObserver", where},
-		{len(s.notify) > 0, "WithNotify", "give the option to the composite task, which notifies for all of its stages"},
+		{len(s.notify) > 0, "WithNotifications", "give the option to the composite task, which notifies for all of its stages"},
 		{s.NewTask.Parent != uuid.Nil, "WithParent", "a stage is a child of its composite task already: leave the option out"},
 	} {
 		if o.given {

@@ -50,7 +50,7 @@ func TestMID59Serve(t *testing.T) {
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
 		client := taskkit.NewClient(db.DB, taskkit.WithSchema(schema))
 		id, err := watchtask.Submit(t.Context(), db.DB, watchtask.Spec{Action: watch.Start, Targets: targets.Targets{Query: &targets.Query{Everyone: true}}},
-			taskkit.WithSchema(schema), taskkit.System(), taskkit.WithNotify("ops"))
+			taskkit.WithSchema(schema), taskkit.System(), taskkit.WithNotifications("ops"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,6 @@
 // Package notice has what notifications are about, as data: the events of a task, who subscribes to them, and the notification
 // itself. A kind names its subscriptions in its directive (notify=ops:dead_letter), and a submission gives them with
-// taskkit.WithNotify. Package tasknotify delivers them.
+// taskkit.WithNotifications. Package tasknotify delivers them.
 package notice
 
 import (

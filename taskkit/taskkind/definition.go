@@ -51,7 +51,7 @@ type Definition[Spec, State, Result any] struct {
 	Strategy taskpolicy.Strategy
 	// Policies are the policies of tasks that are submitted without WithPolicies. Defaults to none.
 	Policies taskpolicy.Policies
-	// Notify are the subscriptions of tasks of the kind, which WithNotify adds to, as notice.Parse reads them: "ops:dead_letter". Defaults
+	// Notify are the subscriptions of tasks of the kind, which WithNotifications adds to, as notice.Parse reads them: "ops:dead_letter". Defaults
 	// to none.
 	Notify string
 	// Touches are the tables that the batches of the kind's tasks write, by the names that the

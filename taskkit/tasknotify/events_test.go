@@ -34,7 +34,7 @@ func TestMID59Events(t *testing.T) {
 			taskkit.Register(r, strict, &work{})
 		})
 		client, second := clientOf(db), taskkit.WithActor(uuid.New())
-		all := taskkit.WithNotify("ops", every...)
+		all := taskkit.WithNotifications("ops", every...)
 		mark := taskpolicy.Condition{Items: &taskpolicy.Items{Of: taskpolicy.Processed, AtLeast: 20}}
 		past := time.Now().Add(-time.Hour)
 		paused := func(t *testing.T, id taskkit.ID) {
@@ -148,7 +148,7 @@ func TestMID59Subscriptions(t *testing.T) {
 		kind := newKind("numbers", "ops:dead_letter,owner")
 		started(t, db, targets, func(r *taskkit.Registry) { taskkit.Register(r, kind, &work{}) })
 		byKind := submitted(t, db, kind, below(5))
-		both := submitted(t, db, kind, below(5), taskkit.WithNotify("started", notice.Started), taskkit.WithNotify("ops", notice.Completed))
+		both := submitted(t, db, kind, below(5), taskkit.WithNotifications("started", notice.Started), taskkit.WithNotifications("ops", notice.Completed))
 		for id, want := range map[taskkit.ID]map[string]int{byKind: {"ops": 0, "owner": 1, "started": 0}, both: {"ops": 1, "owner": 1, "started": 1}} {
 			ended(t, db, id)
 			deliveries(t, db, id)
@@ -159,7 +159,7 @@ func TestMID59Subscriptions(t *testing.T) {
 			}
 		}
 		// A task that is made from another notifies too.
-		if failed := submitted(t, db, kind, below(5), taskkit.WithNotify("started", notice.Partial)); true {
+		if failed := submitted(t, db, kind, below(5), taskkit.WithNotifications("started", notice.Partial)); true {
 			ended(t, db, failed)
 			again, err := clientOf(db).RetryFailed(t.Context(), failed)
 			if err != nil {
@@ -179,7 +179,7 @@ func TestMID59UnknownTarget(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		kind := newKind("numbers", "")
 		started(t, db, map[string]tasknotify.Target{"ops": new(inbox)}, func(r *taskkit.Registry) { taskkit.Register(r, kind, &work{}) })
-		id := submitted(t, db, kind, below(5), taskkit.WithNotify("nobody"))
+		id := submitted(t, db, kind, below(5), taskkit.WithNotifications("nobody"))
 		ended(t, db, id)
 		all := deliveries(t, db, id)
 		if len(all) != 1 || all[0].Status != taskkit.StatusFailure || all[0].Follows != id || all[0].Owner != taskkit.SystemOwner {

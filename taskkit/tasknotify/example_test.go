@@ -74,7 +74,7 @@ func ExampleRegister() {
 	kind := newKind("numbers", "")
 	taskkit.Register(&registry, kind, &work{})
 
-	_, _ = taskkit.Submit(ctx, db, kind, below(20), taskkit.System(), taskkit.WithNotify("ops", notice.Ended))
+	_, _ = taskkit.Submit(ctx, db, kind, below(20), taskkit.System(), taskkit.WithNotifications("ops", notice.Ended))
 	runUntil(db, &registry, delivered)
 	// Output:
 	// task.completed numbers 18 done, 2 failed

@@ -58,7 +58,7 @@ func TestMID59Mail(t *testing.T) {
 			Targets: map[string]tasknotify.Target{"owner": mailTo(p, "ada@people.example")},
 			Link:    func(n notice.Notice) string { return "https://jobs.example/" + n.Task.String() + "?a=1&b=<2>" },
 		}, func(r *taskkit.Registry) { taskkit.Register(r, kind, &work{}) })
-		id := submitted(t, db, kind, below(11), taskkit.WithNotify("owner", notice.Started, notice.Ended))
+		id := submitted(t, db, kind, below(11), taskkit.WithNotifications("owner", notice.Started, notice.Ended))
 		ended(t, db, id)
 		all := deliveries(t, db, id)
 		letters := p.all()

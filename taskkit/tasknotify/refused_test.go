@@ -21,18 +21,18 @@ func TestMID59OptionsRefused(t *testing.T) {
 		kind, notifies := newKind("numbers", ""), newKind("notifies", "ops")
 		many := make([]taskkit.SubmitOption, notice.MaxSubscriptions+1)
 		for i := range many {
-			many[i] = taskkit.WithNotify(fmt.Sprint("t", i))
+			many[i] = taskkit.WithNotifications(fmt.Sprint("t", i))
 		}
 		for name, c := range map[string]struct {
 			kind            *taskkit.Kind[spec, state, struct{}]
 			opts            []taskkit.SubmitOption
 			option, problem string
 		}{
-			"an unknown event":           {kind, []taskkit.SubmitOption{taskkit.WithNotify("ops", "end")}, "WithNotify", `"end" is no event`},
-			"a finding":                  {kind, []taskkit.SubmitOption{taskkit.WithNotify("ops", notice.FindingOpened)}, "WithNotify", "is no event"},
-			"a target":                   {kind, []taskkit.SubmitOption{taskkit.WithNotify("https://ops.example")}, "WithNotify", "is not the name of a target"},
-			"too many":                   {kind, many, "WithNotify", "21 subscriptions"},
-			"with coalescing":            {kind, []taskkit.SubmitOption{taskkit.WithNotify("ops"), taskkit.WithCoalescing("k")}, "WithNotify", "used together with WithCoalescing"},
+			"an unknown event":           {kind, []taskkit.SubmitOption{taskkit.WithNotifications("ops", "end")}, "WithNotifications", `"end" is no event`},
+			"a finding":                  {kind, []taskkit.SubmitOption{taskkit.WithNotifications("ops", notice.FindingOpened)}, "WithNotifications", "is no event"},
+			"a target":                   {kind, []taskkit.SubmitOption{taskkit.WithNotifications("https://ops.example")}, "WithNotifications", "is not the name of a target"},
+			"too many":                   {kind, many, "WithNotifications", "21 subscriptions"},
+			"with coalescing":            {kind, []taskkit.SubmitOption{taskkit.WithNotifications("ops"), taskkit.WithCoalescing("k")}, "WithNotifications", "used together with WithCoalescing"},
 			"of a kind, with coalescing": {notifies, []taskkit.SubmitOption{taskkit.WithCoalescing("k")}, "WithCoalescing", "whose directive has notify="},
 		} {
 			_, err := taskkit.Submit(t.Context(), db.DB, c.kind, below(3), append(c.opts, taskkit.System(), taskkit.WithSchema(schemaOf(db)))...)
@@ -41,10 +41,10 @@ func TestMID59OptionsRefused(t *testing.T) {
 				t.Errorf("%s: %v, want an *OptionError of %s with %q", name, err, c.option, c.problem)
 			}
 		}
-		_, err := taskkit.Submit(t.Context(), db.DB, stageKind, below(3), taskkit.System(), taskkit.WithSchema(schemaOf(db)), taskkit.WithStage("first", taskkit.WithNotify("ops")))
+		_, err := taskkit.Submit(t.Context(), db.DB, stageKind, below(3), taskkit.System(), taskkit.WithSchema(schemaOf(db)), taskkit.WithStage("first", taskkit.WithNotifications("ops")))
 		var refused *taskkit.OptionError
-		if !errors.As(err, &refused) || refused.Option != "WithNotify" || !strings.Contains(refused.Problem, "give the option to the composite task") {
-			t.Errorf("for a stage: %v, want an *OptionError of WithNotify", err)
+		if !errors.As(err, &refused) || refused.Option != "WithNotifications" || !strings.Contains(refused.Problem, "give the option to the composite task") {
+			t.Errorf("for a stage: %v, want an *OptionError of WithNotifications", err)
 		}
 		n, _, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{Limit: 10})
 		if err != nil || len(n) != 0 {
@@ -60,7 +60,7 @@ type notifyingChild struct {
 }
 
 func (x *notifyingChild) Execute(ctx context.Context, b *batch) (taskkit.Next, error) {
-	_, err := taskkit.Submit(ctx, b.Tx, x.of, b.Spec, taskkit.WithParent(b.Task), taskkit.WithNotify("ops"))
+	_, err := taskkit.Submit(ctx, b.Tx, x.of, b.Spec, taskkit.WithParent(b.Task), taskkit.WithNotifications("ops"))
 	x.err <- err
 	return taskkit.Done, nil
 }
@@ -74,8 +74,8 @@ func TestMID59ChildRefused(t *testing.T) {
 		started(t, db, map[string]tasknotify.Target{"ops": new(inbox)}, func(r *taskkit.Registry) { taskkit.Register(r, parent, x) })
 		ended(t, db, submitted(t, db, parent, below(3)))
 		var refused *taskkit.OptionError
-		if err := <-x.err; !errors.As(err, &refused) || refused.Option != "WithNotify" || !strings.Contains(refused.Problem, "give the option to the parent") {
-			t.Errorf("%v, want an *OptionError of WithNotify", err)
+		if err := <-x.err; !errors.As(err, &refused) || refused.Option != "WithNotifications" || !strings.Contains(refused.Problem, "give the option to the parent") {
+			t.Errorf("%v, want an *OptionError of WithNotifications", err)
 		}
 	})
 }

@@ -80,7 +80,7 @@ func TestMID59OneTransaction(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		kind := newKind("numbers", "")
-		id := submitted(t, db, kind, below(5), taskkit.WithNotify("ops"))
+		id := submitted(t, db, kind, below(5), taskkit.WithNotifications("ops"))
 		tx, err := db.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -89,7 +89,7 @@ func TestMID59Webhook(t *testing.T) {
 			Targets: map[string]tasknotify.Target{"ops": hook},
 			Link:    func(n notice.Notice) string { return "https://jobs.example/" + n.Task.String() },
 		}, func(r *taskkit.Registry) { taskkit.Register(r, kind, &work{}) })
-		id := submitted(t, db, kind, below(11), taskkit.WithNotify("ops"))
+		id := submitted(t, db, kind, below(11), taskkit.WithNotifications("ops"))
 		ended(t, db, id)
 		all := deliveries(t, db, id)
 		if len(all) != 1 || all[0].Status != taskkit.StatusCompleted || all[0].Progress.Done != 1 {
@@ -180,7 +180,7 @@ func TestMID59Answers(t *testing.T) {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				id := submitted(t, db, kind, below(3), taskkit.WithNotify(names[name]))
+				id := submitted(t, db, kind, below(3), taskkit.WithNotifications(names[name]))
 				ended(t, db, id)
 				all := deliveries(t, db, id)
 				if len(all) != 1 {

@@ -87,7 +87,7 @@ var shapeFeatures = []struct {
 			return about, len(page)
 		}
 		_, before := stored(taskkit.ID{})
-		id := s.submitted(taskkit.WithNotify("ops", notice.Started, notice.Ended))
+		id := s.submitted(taskkit.WithNotifications("ops", notice.Started, notice.Ended))
 		s.ended(id)
 		s.touched()
 		about, all := stored(id)

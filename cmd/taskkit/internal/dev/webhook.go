@@ -32,5 +32,5 @@ func (w *Webhook) notified() []taskkit.SubmitOption {
 	if w == nil {
 		return nil
 	}
-	return []taskkit.SubmitOption{taskkit.WithNotify(w.Target)}
+	return []taskkit.SubmitOption{taskkit.WithNotifications(w.Target)}
 }
