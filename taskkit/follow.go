@@ -1,8 +1,10 @@
 package taskkit
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 
 	"taskkit.dev/internal/store"
@@ -17,7 +19,8 @@ import (
 // first task, which is Task.Follows of the new one. Options change them; [WithTargets], [WithCoalescing],
 // [WithPredecessor], [WithTotal], [WithSchema], [WithPreview] and [WithSample] are an *[OptionError]. After a
 // first task with [WithApproval] the new task waits for an approval of its own, before its
-// first batch.
+// first batch. With [WithCanary] or [WithMaxRate] the new task is executed as a whole, whatever ranges or buckets the
+// first one had, and [WithMaxParallel] beside them is an *[OptionError].
 //
 // The failed items of all ranges, and of all buckets that find their targets, are retried by one task.
 //
@@ -112,9 +115,16 @@ func (c *Client) wasDivided(ctx context.Context, op store.Client, id ID) (bool, 
 
 // apply applies options to the task.
 func (f *followUp) apply(schema string, opts []SubmitOption) error {
-	follows, total := f.NewTask.Follows, f.Total
+	follows, total, parallel := f.NewTask.Follows, f.Total, f.Options.MaxParallel
+	f.Options.MaxParallel = 0
 	for _, o := range opts {
 		o.applySubmit(&f.submission)
+	}
+	switch whole := f.undivided(); {
+	case whole == "":
+		f.Options.MaxParallel = cmp.Or(f.Options.MaxParallel, parallel)
+	case f.Options.MaxParallel > 0:
+		f.fail("WithMaxParallel", fmt.Sprintf("used together with %s, given or of the first task: such a task is executed as a whole", whole))
 	}
 	const made = "the new task is made from another, which says that"
 	switch {

@@ -224,34 +224,41 @@ func started(t *testing.T, db *testdb.DB, r *taskkit.Registry, schema string, o 
 	})
 }
 
+// prepared returns a test with the numbers in a table, and a worker.
+func prepared(t *testing.T, db *testdb.DB) *shapeTest {
+	t.Helper()
+	for _, q := range []string{
+		"CREATE TABLE shape_numbers (n integer PRIMARY KEY, touched integer NOT NULL DEFAULT 0)",
+		fmt.Sprintf("INSERT INTO shape_numbers (n) WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < %d) SELECT i FROM c", shapeNumbers),
+	} {
+		if _, err := db.ExecContext(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x, schema := new(shaped), cmp.Or(db.Schema, taskkit.DefaultSchema)
+	var r taskkit.Registry
+	taskkit.Register(&r, shapeKind, x)
+	taskkit.Register(&r, shapesKind, shapeStages{})
+	m := newMeasured(t)
+	started(t, db, &r, schema, m)
+	numbers := make([]int, shapeNumbers)
+	for i := range numbers {
+		numbers[i] = i + 1
+	}
+	return &shapeTest{T: t, db: db, x: x, schema: schema, client: taskkit.NewClient(db.DB, taskkit.WithSchema(schema)), numbers: numbers, measured: m}
+}
+
 // Each feature has the same result for a task of each shape, or is refused by the name of the option.
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
-		for _, q := range []string{
-			"CREATE TABLE shape_numbers (n integer PRIMARY KEY, touched integer NOT NULL DEFAULT 0)",
-			fmt.Sprintf("INSERT INTO shape_numbers (n) WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < %d) SELECT i FROM c", shapeNumbers),
-		} {
-			if _, err := db.ExecContext(t.Context(), q); err != nil {
-				t.Fatal(err)
-			}
-		}
-		x, schema := new(shaped), cmp.Or(db.Schema, taskkit.DefaultSchema)
-		var r taskkit.Registry
-		taskkit.Register(&r, shapeKind, x)
-		taskkit.Register(&r, shapesKind, shapeStages{})
-		m := newMeasured(t)
-		started(t, db, &r, schema, m)
-		numbers := make([]int, shapeNumbers)
-		for i := range numbers {
-			numbers[i] = i + 1
-		}
+		of := prepared(t, db)
 		for _, f := range shapeFeatures {
 			t.Run(f.name, func(t *testing.T) { //nolint:paralleltest // one worker, whose batches a feature holds
 				want := ""
 				for _, shape := range shapes {
 					t.Run(shape.name, func(t *testing.T) { //nolint:paralleltest // as above
-						s := &shapeTest{T: t, db: db, x: x, schema: schema, client: taskkit.NewClient(db.DB, taskkit.WithSchema(schema)), numbers: numbers, shape: shape.name, measured: m}
+						s := &shapeTest{T: t, db: db, x: of.x, schema: of.schema, client: of.client, numbers: of.numbers, shape: shape.name, measured: of.measured}
 						s.submit = func(opts ...taskkit.SubmitOption) (taskkit.ID, error) { return shape.submit(s, opts...) }
 						got := f.run(s)
 						switch {

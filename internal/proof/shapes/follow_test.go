@@ -1,0 +1,100 @@
+package shapes_test
+
+import (
+	"errors"
+	"testing"
+
+	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// eachFollowed runs a test on both databases, with a worker for the kind of shapes and its numbers.
+func eachFollowed(t *testing.T, test func(s *shapeTest)) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		test(prepared(t, db))
+	})
+}
+
+// as submits a task of a shape.
+func (s *shapeTest) as(shape string, opts ...taskkit.SubmitOption) taskkit.ID {
+	s.Helper()
+	for _, of := range shapes {
+		if of.name != shape {
+			continue
+		}
+		id, err := of.submit(s, opts...)
+		if err != nil {
+			s.Fatal(err)
+		}
+		return id
+	}
+	s.Fatalf("there is no shape %s", shape)
+	return taskkit.ID{}
+}
+
+// refusedBy fails the test unless an option was refused.
+func (s *shapeTest) refusedBy(what, option string, err error) {
+	s.Helper()
+	if e, ok := errors.AsType[*taskkit.OptionError](err); !ok || e.Option != option {
+		s.Errorf("%s: %v, want a refusal of %s", what, err, option)
+	}
+}
+
+// A task made from a divided one keeps to its canary and its rate, and is executed as a whole then.
+func TestFollowWithCanaryOrRate(t *testing.T) {
+	eachFollowed(t, func(s *shapeTest) {
+		canary := func(what string, id taskkit.ID, err error) {
+			s.Helper()
+			if err != nil {
+				s.Fatalf("%s: %v", what, err)
+			}
+			s.until(what+" waits after its canary", func() bool {
+				task := s.task(id)
+				return task.Control == taskkit.ControlPause || task.Status == taskkit.StatusCompleted
+			})
+			if task := s.task(id); task.Progress.Processed() != 2 || task.Children != nil {
+				s.Errorf("%s, with a canary of 2: %s, %+v, %+v", what, task.Status, task.Progress, task.Children)
+			}
+		}
+		whole := []taskkit.SubmitOption{taskkit.WithCanary(2), taskkit.WithMaxParallel(4)}
+		id := s.as("ranges")
+		s.ended(id)
+		_, err := s.client.RetryFailed(s.Context(), id, whole...)
+		s.refusedBy("a retry with a canary and ranges", "WithMaxParallel", err)
+		retry, err := s.client.RetryFailed(s.Context(), id, taskkit.WithCanary(2))
+		canary("the retry", retry, err)
+		selected, err := s.client.RetrySelected(s.Context(), taskkit.Failures{Tasks: []taskkit.ID{id}}, taskkit.WithCanary(2), taskkit.WithIdempotencyKey("selected"))
+		canary("the retry of a selection", selected, err)
+		rate, err := s.client.RetryFailed(s.Context(), id, taskkit.WithMaxRate(1000), taskkit.WithIdempotencyKey("rate"))
+		if err != nil {
+			s.Fatal(err)
+		}
+		if task := s.ended(rate); task.Children != nil || task.Progress.Processed() != 12 {
+			s.Errorf("the retry with a rate: %s, %+v, %+v", task.Status, task.Progress, task.Children)
+		}
+		_, err = s.client.RetryFailed(s.Context(), rate, taskkit.WithMaxParallel(2))
+		s.refusedBy("a retry with ranges and the rate of the first task", "WithMaxParallel", err)
+		divided, err := s.client.RetryFailed(s.Context(), id, taskkit.WithIdempotencyKey("divided"))
+		if err != nil {
+			s.Fatal(err)
+		}
+		if task := s.ended(divided); task.Children == nil {
+			s.Error("the retry of ranges without a canary is not divided")
+		}
+
+		dry := s.as("ranges", taskkit.WithDryRun())
+		s.ended(dry)
+		_, err = s.client.Continue(s.Context(), dry, whole...)
+		s.refusedBy("a continuation with a canary and ranges", "WithMaxParallel", err)
+		next, err := s.client.Continue(s.Context(), dry, taskkit.WithCanary(2))
+		canary("the continuation", next, err)
+
+		preview := s.as("plain", taskkit.WithPreview())
+		s.ended(preview)
+		_, err = s.client.Apply(s.Context(), preview, whole...)
+		s.refusedBy("an application with a canary and ranges", "WithMaxParallel", err)
+		applied, err := s.client.Apply(s.Context(), preview, taskkit.WithCanary(2))
+		canary("the application", applied, err)
+	})
+}
