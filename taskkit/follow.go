@@ -22,7 +22,8 @@ import (
 // first batch. With [WithCanary] or [WithMaxRate] the new task is executed as a whole, whatever ranges or buckets the
 // first one had, and [WithMaxParallel] beside them is an *[OptionError].
 //
-// The failed items of all ranges, and of all buckets that find their targets, are retried by one task.
+// The failed items of all ranges, and of all buckets that find their targets, are retried by one task. An item that several buckets
+// have found is in it once: up to a million items of buckets may come in any order, more must ascend, as for [WithTargets].
 //
 // The items of a task are retried once: the new task has an idempotency key that
 // belongs to the first task, and a second call returns a *[DuplicateError] with the id of
@@ -46,7 +47,7 @@ func (c *Client) RetryFailed(ctx context.Context, id ID, opts ...SubmitOption) (
 // its state and from the position of [Take].
 //
 // The items that no range or bucket has processed are continued by one task, which begins with the zero State, as they did. All
-// buckets must have begun and found their targets.
+// buckets must have begun and found their targets. An item that several buckets have left is in it once, as for [Client.RetryFailed].
 //
 // Options, transactions and what is taken from the first task are as for
 // [Client.RetryFailed], but for the idempotency key, which cannot be changed: a task is
@@ -207,7 +208,7 @@ func (f *followUp) retryFailed(ctx context.Context, corrected *corrections) erro
 	if f.IdempotencyKey == "" {
 		f.IdempotencyKey = store.RetryKey(f.from.Task.ID)
 	}
-	f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: corrected == nil, Keys: func(yield func([]byte, error) bool) {
+	f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: corrected == nil && !failed.inBuckets, Keys: func(yield func([]byte, error) bool) {
 		for key, err := range failed.targets(ctx, corrected) {
 			if !yield(key, err) || err != nil {
 				return

@@ -102,7 +102,7 @@ func (f *followUp) continueBuckets(ctx context.Context) error {
 		return refuse(allProcessed)
 	}
 	f.Spec, f.Start.State = f.from.Plan.Spec, nil
-	f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: true, Keys: func(yield func([]byte, error) bool) {
+	f.Targets = &store.NewTargets{Field: f.TargetsField, Keys: func(yield func([]byte, error) bool) {
 		for bucket, err := range f.parts(ctx) {
 			var s itemSource
 			if err == nil {

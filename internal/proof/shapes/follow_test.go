@@ -33,6 +33,14 @@ func (s *shapeTest) as(shape string, opts ...taskkit.SubmitOption) taskkit.ID {
 	return taskkit.ID{}
 }
 
+// forget makes the numbers as if no task had processed them.
+func (s *shapeTest) forget() {
+	s.Helper()
+	if _, err := s.db.ExecContext(s.Context(), "UPDATE shape_numbers SET touched = 0"); err != nil {
+		s.Fatal(err)
+	}
+}
+
 // refusedBy fails the test unless an option was refused.
 func (s *shapeTest) refusedBy(what, option string, err error) {
 	s.Helper()
@@ -96,5 +104,34 @@ func TestFollowWithCanaryOrRate(t *testing.T) {
 		s.refusedBy("an application with a canary and ranges", "WithMaxParallel", err)
 		applied, err := s.client.Apply(s.Context(), preview, taskkit.WithCanary(2))
 		canary("the application", applied, err)
+	})
+}
+
+// An item that several buckets have found is retried and continued once.
+func TestFollowBucketsWithDuplicates(t *testing.T) {
+	eachFollowed(t, func(s *shapeTest) {
+		s.x.overlap.Store(true)
+		id := s.as("buckets")
+		if task := s.ended(id); task.Progress.Failed != 4*12 {
+			s.Fatalf("four buckets with the same numbers: %+v", task.Progress)
+		}
+		s.forget()
+		s.x.repairs.Store(true)
+		retry, err := s.client.RetryFailed(s.Context(), id)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if task, touched := s.ended(retry), s.touched(); task.Progress.Total != 12 || touched != 11 { // 70 is skipped
+			s.Errorf("the retry: %+v, %d were processed", task.Progress, touched)
+		}
+		dry := s.as("buckets", taskkit.WithDryRun())
+		s.ended(dry)
+		next, err := s.client.Continue(s.Context(), dry)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if task, touched := s.ended(next), s.touched(); task.Progress.Total != shapeNumbers || int64(touched) != task.Progress.Done {
+			s.Errorf("the continuation: %+v, %d were processed", task.Progress, touched)
+		}
 	})
 }

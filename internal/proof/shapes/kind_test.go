@@ -35,6 +35,7 @@ const shapeNumbers = 120
 type shaped struct {
 	repairs atomic.Bool // nothing fails any more
 	breaks  atomic.Bool // all batches fail
+	overlap atomic.Bool // each bucket finds all numbers
 	hold    atomic.Pointer[chan struct{}]
 	running atomic.Int32
 	most    atomic.Int32 // how many batches ran at once
@@ -48,6 +49,9 @@ func (x *shaped) Targets(ctx context.Context, b *shapeBatch) (found []int, next 
 	where, args, err := b.Segment.SQL(b.EntDriver().Dialect(), "n", 3)
 	if err != nil {
 		return nil, next, err
+	}
+	if x.overlap.Load() {
+		where, args = "n > 0", nil
 	}
 	rows, err := b.Tx.QueryContext(ctx, "SELECT n FROM shape_numbers WHERE n > $1 AND "+where+" ORDER BY n LIMIT $2", append([]any{b.State.After, b.Limit}, args...)...)
 	if err != nil {
