@@ -77,6 +77,8 @@ type Found struct {
 	Served bool
 	// HasOpenChildren: the task must not end before these.
 	HasOpenChildren bool
+	// MustFail: when it is stopped it must end in FAILURE, since a policy of a task above has said so. Only a worker ends it like that.
+	MustFail bool
 	// Conditions are the conditions of the task, with the stop policy that the request sets, and
 	// Progress is how far the task is.
 	Conditions Conditions
@@ -95,7 +97,7 @@ func (f Found) Abandoned() bool { return f.Status.InFlight() && !f.WorkerAlive }
 // or no live process would claim it. A task with open children must be seen, since it ends
 // after them.
 func (f Found) unattended() bool {
-	return f.Status == Queued && (f.Fence == 0 || !f.Served) && !f.HasOpenChildren
+	return f.Status == Queued && (f.Fence == 0 && !f.MustFail || !f.Served) && !f.HasOpenChildren
 }
 
 // Effect is what a request does to a task's row.

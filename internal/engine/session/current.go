@@ -52,10 +52,13 @@ func (c *current) short() (context.Context, context.CancelFunc) {
 }
 
 // readPlan reads the plan of the task.
-func (c *current) readPlan() (store.Plan, error) {
+func (c *current) readPlan() (store.Plan, error) { return c.readPlanOf(c.task.ID) }
+
+// readPlanOf reads the plan of the task or of one above it.
+func (c *current) readPlanOf(id uuid.UUID) (store.Plan, error) {
 	ctx, cancel := c.short()
 	defer cancel()
-	return c.Store.Plan(ctx, c.task.ID)
+	return c.Store.Plan(ctx, id)
 }
 
 // conditions returns the conditions of the task.

@@ -30,17 +30,31 @@ func (s *Session) restartDue() flow {
 	return s.write(s.requeueIn(s.Config.Backoff.Delay(int(min(n, 100))), fmt.Sprintf("%srestart %d", lifecycle.ReasonPolicy, n)))
 }
 
-// stopping is the ending of a task that is to be stopped: a failure if a policy has said so.
+// stopping is the ending of a task that is to be stopped: a failure if one of its policies has said so, or a policy of a task above. A
+// child fails with its parent so that a retry of the parent retries it.
 func (s *Session) stopping() (ending, error) {
 	stop := ending{status: lifecycle.Completed, how: EndStop}
-	if s.options == nil || len(s.options.Policies) == 0 {
+	if s.options == nil || len(s.options.Policies) == 0 && !s.options.Watched {
 		return stop, nil
 	}
-	p, err := s.readPlan() // a write of a child may have fired the policy
-	if err != nil || p.Options.PolicyState.Failing == "" {
+	failing, err := s.failing()
+	if err != nil || failing == "" {
 		return stop, err
 	}
 	return ending{status: lifecycle.Failure, how: EndFailed, unspent: true, class: classify.Classification{
-		Class: lifecycle.Permanent, Code: classify.CodePolicy, Detail: p.Options.PolicyState.Failing,
+		Class: lifecycle.Permanent, Code: classify.CodePolicy, Detail: failing,
 	}}, nil
+}
+
+// failing returns why the task must fail by a policy of its own or of a task above; "": it must not. A write of another task may have
+// fired the policy.
+func (s *Session) failing() (string, error) {
+	for id := s.task.ID; ; {
+		p, err := s.readPlanOf(id)
+		o := &p.Options
+		if err != nil || o.PolicyState.Failing != "" || o.Child == nil || !o.Watched {
+			return o.PolicyState.Failing, err
+		}
+		id = o.Child.Parent
+	}
 }

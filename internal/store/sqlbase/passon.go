@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -36,6 +37,11 @@ func (b *Base) PassOn(ctx context.Context, parents []uuid.UUID, limit int) (chan
 				more = true
 				return nil
 			}
+			if r.control == lifecycle.Stop {
+				if r.fails, err = b.mustFail(ctx, q, r.ids); err != nil {
+					return err
+				}
+			}
 			ids, rest, err := b.passOn(ctx, q, r, left)
 			if err != nil {
 				return err
@@ -55,6 +61,7 @@ type requestedOf struct {
 	control lifecycle.Control
 	actor   uuid.UUID
 	ids     []uuid.UUID
+	fails   bool // the children must fail: a policy has stopped one of these, or a task above
 }
 
 // lockParents reads what is requested of parents, where it is for their children too.
@@ -84,7 +91,7 @@ func (b *Base) lockParents(ctx context.Context, q store.Querier, parents []uuid.
 					return nil
 				}
 			}
-			all = append(all, &requestedOf{control, actor.UUID, []uuid.UUID{id}})
+			all = append(all, &requestedOf{control: control, actor: actor.UUID, ids: []uuid.UUID{id}})
 			return nil
 		})
 	return all, err
@@ -135,7 +142,7 @@ func (t Statements) passOn(ctx context.Context, q store.Querier, r *requestedOf,
 		if err := rows.Scan(&id, &f.Status, &f.Control, &f.Fence, &reason, &f.HasOpenChildren); err != nil {
 			return err
 		}
-		f.Passed = lifecycle.Passed(f.Control, reason)
+		f.Passed, f.MustFail = lifecycle.Passed(f.Control, reason), r.fails
 		change, action := lifecycle.PassOn(r.control, f)
 		children = append(children, child{id, passedChange{change, action, f.Status}})
 		return nil
@@ -178,6 +185,25 @@ func (t Statements) passOn(ctx context.Context, q store.Querier, r *requestedOf,
 	}
 	left, err := sqlrows.Count(ctx, q, t.SQL("SELECT 1 FROM {s}taskkit_queued_task q"+where+" LIMIT 1"), t.idsArg(r.ids))
 	return changed, left > 0, err
+}
+
+// mustFail reports whether a policy of one of these tasks, or of a task above, has said that it must fail.
+func (t Statements) mustFail(ctx context.Context, q store.Querier, ids []uuid.UUID) (fails bool, err error) {
+	_, err = sqlrows.Query(ctx, q, t.SQL(`WITH RECURSIVE above(id) AS (
+  SELECT q.id FROM {s}taskkit_queued_task q WHERE q.id `+t.anyID("$1")+`
+  UNION SELECT q.parent_id FROM above JOIN {s}taskkit_queued_task q ON q.id = above.id WHERE q.parent_id IS NOT NULL
+)
+SELECT p.options FROM above JOIN {s}taskkit_task_plan p ON p.task_id = above.id WHERE p.options ->> CAST('policies' AS text) IS NOT NULL`),
+		[]any{t.idsArg(ids)}, func(rows *sql.Rows) error {
+			var text json.RawMessage
+			if err := rows.Scan(sqlrows.JSON(&text)); err != nil {
+				return err
+			}
+			o, err := store.DecodeOptions(text)
+			fails = fails || o.PolicyState.Failing != ""
+			return err
+		})
+	return fails, err
 }
 
 // changeAll makes a change of children that are locked.

@@ -181,7 +181,8 @@ func (t Statements) catchUp(ctx context.Context, q store.Querier, g *governed, w
 }
 
 // fire does what a policy says that has fired, and reports whether it has requested something of the task. A restart is made by the
-// session of the task. A task that must fail is stopped, and its session ends it in FAILURE.
+// session of the task. A task that must fail is stopped with its children, and their sessions end them in FAILURE, so that a retry of
+// it retries these.
 func (t Statements) fire(ctx context.Context, q store.Querier, g *governed, f store.Fired, writes []*store.Write, applied []*store.Applied) (bool, error) {
 	control := lifecycle.Stop
 	switch f.Do {
@@ -191,7 +192,7 @@ func (t Statements) fire(ctx context.Context, q store.Querier, g *governed, f st
 		control = lifecycle.Pause
 	case taskpolicy.Stop, taskpolicy.Fail:
 	}
-	made, err := t.requestAll(ctx, q, g, control, f.Reason)
+	made, err := t.requestAll(ctx, q, g, requestedOf{control: control, fails: f.Do == taskpolicy.Fail}, f.Reason)
 	if err != nil || !made {
 		return false, err
 	}
@@ -204,18 +205,19 @@ func (t Statements) fire(ctx context.Context, q store.Querier, g *governed, f st
 }
 
 // requestAll pauses or stops a task whose row is locked, with its children, unless a request stands on it that goes before.
-func (t Statements) requestAll(ctx context.Context, q store.Querier, g *governed, control lifecycle.Control, reason string) (bool, error) {
+func (t Statements) requestAll(ctx context.Context, q store.Querier, g *governed, r requestedOf, reason string) (bool, error) {
+	control := r.control
 	takes, action, change := "(control = '' OR "+passed("")+")", lifecycle.ActPause, ""
 	if control == lifecycle.Stop {
 		takes, action, change = "control IN ('', 'PAUSE')", lifecycle.ActStop, `,
   not_before = CASE WHEN workflow_status = 'QUEUED' THEN {now} ELSE not_before END, stalled = stalled OR workflow_status = 'QUEUED'`
 	}
-	r, err := q.ExecContext(ctx, t.SQL("UPDATE {s}taskkit_queued_task SET control = '"+string(control)+"', control_by = NULL, control_reason = $2"+change+`
+	result, err := q.ExecContext(ctx, t.SQL("UPDATE {s}taskkit_queued_task SET control = '"+string(control)+"', control_by = NULL, control_reason = $2"+change+`
 WHERE id = $1 AND `+takes), g.id.String(), reason)
 	if err != nil {
 		return false, err
 	}
-	if n, err := r.RowsAffected(); err != nil || n == 0 {
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return false, err
 	}
 	if err := t.recordEvent(ctx, q, g.id, store.Request{Action: action, Reason: reason}, g.status); err != nil {
@@ -229,7 +231,8 @@ WHERE id = $1 AND `+takes), g.id.String(), reason)
 	if !g.parent {
 		return true, nil
 	}
-	return true, t.passOnAll(ctx, q, control, []uuid.UUID{g.id})
+	r.ids = []uuid.UUID{g.id}
+	return true, t.passOnAll(ctx, q, r)
 }
 
 // forgetFailing lets a task go on, after a retry, that had to fail because of a policy, and changes its encoded options.

@@ -110,7 +110,7 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 		if reason == "" {
 			continue
 		}
-		made, err := t.requestAll(ctx, q, &governed{id: of.id, status: of.status, parent: true}, lifecycle.Pause, reason)
+		made, err := t.requestAll(ctx, q, &governed{id: of.id, status: of.status, parent: true}, requestedOf{control: lifecycle.Pause}, reason)
 		if err == nil && made && of.notify {
 			err = t.announce(ctx, q, notice.Policy, of.id)
 		}
@@ -130,14 +130,14 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 	return sqlrows.IDs(ctx, q, t.SQL("SELECT id FROM {s}taskkit_queued_task WHERE id "+t.anyID("$1")+" AND control = 'PAUSE'"), t.idsArg(ids))
 }
 
-// passOnAll passes a request on tasks on to their children, to any depth. The workers reach later the children whose rows are locked.
-func (t Statements) passOnAll(ctx context.Context, q store.Querier, control lifecycle.Control, parents []uuid.UUID) error {
-	for len(parents) > 0 {
-		changed, _, err := t.passOn(ctx, q, &requestedOf{control, uuid.Nil, parents}, passedPage)
+// passOnAll passes a request on tasks, r.ids, on to their children, to any depth. The workers reach later the children whose rows are locked.
+func (t Statements) passOnAll(ctx context.Context, q store.Querier, r requestedOf) error {
+	for len(r.ids) > 0 {
+		changed, _, err := t.passOn(ctx, q, &r, passedPage)
 		if err != nil {
 			return err
 		}
-		parents = changed
+		r.ids = changed
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (t Statements) passOnLate(ctx context.Context, q store.Querier, control lif
 	}
 	parents, err := sqlrows.IDs(ctx, q, t.SQL("SELECT DISTINCT parent_id FROM {s}taskkit_queued_task WHERE id "+t.anyID("$1")), t.idsArg(ids))
 	if err == nil {
-		err = t.passOnAll(ctx, q, control, parents)
+		err = t.passOnAll(ctx, q, requestedOf{control: control, ids: parents})
 	}
 	if err != nil {
 		return fmt.Errorf("pass the request on the parents of %d tasks on: %w", len(ids), err)

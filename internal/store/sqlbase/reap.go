@@ -199,7 +199,8 @@ WHERE id IN (SELECT id FROM lost) RETURNING id`),
 
 // applyRequests applies the requests that no worker will apply: it removes
 // ended tasks that are to be deleted, and ends or removes waiting ones that no
-// worker has begun or that no live process would claim. One page of each; there may be more. The condition
+// worker has begun or that no live process would claim. A child that no worker has begun, and that was stopped with its parent and has
+// not ended then, is left to a worker. One page of each; there may be more. The condition
 // of the index taskkit_requested is repeated, since SQLite does not conclude it.
 func (b *Base) applyRequests(ctx context.Context, q store.Querier) (applied []uuid.UUID, more bool, err error) {
 	var removed, stopped []uuid.UUID
@@ -218,7 +219,7 @@ DELETE FROM {s}taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING 
 		Text: b.SQL(`WITH asked AS MATERIALIZED (
   SELECT q.id FROM {s}taskkit_queued_task q
   WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
-    AND q.control = 'STOP' AND (q.fence = 0 OR NOT `) + b.known() + `) AND NOT ` + b.hasOpenChildren() + `
+    AND q.control = 'STOP' AND (q.fence = 0 AND coalesce(q.control_reason, '') <> '`+lifecycle.ReasonParent+`' OR NOT `) + b.known() + `) AND NOT ` + b.hasOpenChildren() + `
   ORDER BY q.id LIMIT $1 ` + b.skipLocked() + b.SQL(`
 )
 UPDATE {s}taskkit_queued_task SET `+ended(stop)+`, modified_date = {now}

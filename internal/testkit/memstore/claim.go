@@ -262,7 +262,9 @@ func (s *Store) applyRequests(commit int64) (ended []uuid.UUID, err error) {
 		if r == nil || r.locked() || !r.Control.Ends() { // nil: removed with its parent
 			continue
 		}
-		c := lifecycle.DecideUnattended(s.found(&r.Task))
+		f := s.found(&r.Task)
+		f.MustFail = r.ControlReason == lifecycle.ReasonParent // else it would have ended with the request
+		c := lifecycle.DecideUnattended(f)
 		if c.Effect == lifecycle.Unchanged {
 			continue
 		}

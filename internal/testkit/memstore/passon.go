@@ -26,7 +26,7 @@ func (s *Store) PassOn(ctx context.Context, parents []uuid.UUID, limit int) (cha
 	}
 	commit, left := s.commit(), limit
 	for _, r := range rows {
-		ids, n, rest, err := s.passOn(commit, r, left)
+		ids, n, rest, err := s.passOn(commit, r, left, s.mustFail(r.ID))
 		if err != nil {
 			return nil, false, err
 		}
@@ -45,15 +45,27 @@ func (s *Store) rowsOf(ids []uuid.UUID) (rows []*row) {
 	return rows
 }
 
+// mustFail reports whether a policy of a task, or of one above, has said that it must fail.
+func (s *Store) mustFail(id uuid.UUID) bool {
+	for r := s.tasks[id]; r != nil; r = s.tasks[r.Parent] {
+		if s.options(r.ID).PolicyState.Failing != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // passOn passes the request on a task on to at most limit of its children. A child that is
 // locked is stepped over. It returns the open ones that it changed, how many rows it changed
 // altogether, and whether there are more to change.
-func (s *Store) passOn(commit int64, parent *row, limit int) (changed []uuid.UUID, n int, more bool, err error) {
+func (s *Store) passOn(commit int64, parent *row, limit int, fails bool) (changed []uuid.UUID, n int, more bool, err error) {
 	if !lifecycle.PassesOn(parent.Control, parent.ControlBy, parent.ControlReason) {
 		return nil, 0, false, nil
 	}
 	for _, r := range s.children(parent.ID) {
-		c, action := lifecycle.PassOn(parent.Control, s.found(&r.Task))
+		f := s.found(&r.Task)
+		f.MustFail = fails
+		c, action := lifecycle.PassOn(parent.Control, f)
 		if c.Effect == lifecycle.Unchanged {
 			continue
 		}

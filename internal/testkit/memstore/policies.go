@@ -122,6 +122,6 @@ func (s *Store) firePolicy(commit int64, p *row, f store.Fired, own bool, change
 		return false
 	}
 	s.wake()
-	s.pauseChildren(commit, p)
+	s.pauseChildren(commit, p, f.Do == taskpolicy.Fail)
 	return true
 }

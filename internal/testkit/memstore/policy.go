@@ -36,7 +36,7 @@ func (s *Store) checkPolicies(commit int64, r *row, change int) bool {
 			continue
 		}
 		paused = true
-		s.pauseChildren(commit, p)
+		s.pauseChildren(commit, p, false)
 	}
 	if !paused || r.Status.Terminal() {
 		return false
@@ -50,10 +50,10 @@ func (s *Store) checkPolicies(commit int64, r *row, change int) bool {
 	return r.Control == lifecycle.Pause
 }
 
-// pauseChildren pauses the children of a task to any depth. An error of a change shows in the checks of the test.
-func (s *Store) pauseChildren(commit int64, p *row) {
-	changed, _, _, _ := s.passOn(commit, p, passedByReaper)
+// pauseChildren passes the request on a task on to its children to any depth. If it fails, so must they. An error of a change shows in the checks of the test.
+func (s *Store) pauseChildren(commit int64, p *row, fails bool) {
+	changed, _, _, _ := s.passOn(commit, p, passedByReaper, fails)
 	for _, id := range changed {
-		s.pauseChildren(commit, s.tasks[id])
+		s.pauseChildren(commit, s.tasks[id], fails)
 	}
 }

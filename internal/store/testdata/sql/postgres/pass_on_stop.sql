@@ -9,6 +9,12 @@ FROM "taskkit".taskkit_queued_task
 WHERE id = ANY($1::text[]::uuid[])
 ORDER BY id FOR SHARE;
 
+WITH RECURSIVE above(id) AS (
+  SELECT q.id FROM "taskkit".taskkit_queued_task q WHERE q.id = ANY($1::text[]::uuid[])
+  UNION SELECT q.parent_id FROM above JOIN "taskkit".taskkit_queued_task q ON q.id = above.id WHERE q.parent_id IS NOT NULL
+)
+SELECT p.options FROM above JOIN "taskkit".taskkit_task_plan p ON p.task_id = above.id WHERE p.options ->> CAST('policies' AS text) IS NOT NULL;
+
 SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND EXISTS (SELECT 1
 FROM "taskkit".taskkit_queued_task c
 WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL AND c.workflow_status <> ''

@@ -50,7 +50,8 @@ DELETE FROM "taskkit".taskkit_queued_task WHERE id IN (SELECT id FROM asked) RET
 WITH asked AS MATERIALIZED (
   SELECT q.id FROM "taskkit".taskkit_queued_task q
   WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
-    AND q.control = 'STOP' AND (q.fence = 0 OR NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
+    AND q.control = 'STOP' AND (q.fence = 0 AND coalesce(q.control_reason,
+        '') <> 'requested of its parent' OR NOT EXISTS (SELECT FROM "taskkit".taskkit_task_process p
   WHERE p.ended_date IS NULL AND NOT p.safe_mode
       AND p.kinds::jsonb -> q.execution_component_name @> pg_catalog.to_jsonb(q.codec_revision)
     AND p.queues::jsonb @> pg_catalog.to_jsonb(q.queue)))

@@ -8,6 +8,12 @@ WHERE id IN (SELECT value
 FROM json_each($1))
 RETURNING id, control, control_by, coalesce(control_reason, '');
 
+WITH RECURSIVE above(id) AS (
+  SELECT q.id FROM taskkit_queued_task q WHERE q.id IN (SELECT value FROM json_each($1))
+  UNION SELECT q.parent_id FROM above JOIN taskkit_queued_task q ON q.id = above.id WHERE q.parent_id IS NOT NULL
+)
+SELECT p.options FROM above JOIN taskkit_task_plan p ON p.task_id = above.id WHERE p.options ->> CAST('policies' AS text) IS NOT NULL;
+
 SELECT id, workflow_status, control, fence, coalesce(control_reason, ''), fence = 0 AND EXISTS (SELECT 1
 FROM taskkit_queued_task c
 WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL AND c.workflow_status <> ''

@@ -47,7 +47,8 @@ DELETE FROM taskkit_queued_task WHERE id IN (SELECT id FROM asked) RETURNING id;
 WITH asked AS MATERIALIZED (
   SELECT q.id FROM taskkit_queued_task q
   WHERE (q.control = 'DELETE' OR (q.control = 'STOP' AND q.workflow_status = 'QUEUED'))
-    AND q.control = 'STOP' AND (q.fence = 0 OR NOT EXISTS (SELECT 1 FROM taskkit_task_process p,
+    AND q.control = 'STOP' AND (q.fence = 0 AND coalesce(q.control_reason,
+        '') <> 'requested of its parent' OR NOT EXISTS (SELECT 1 FROM taskkit_task_process p,
         json_each(p.kinds) k, json_each(k.value) r
   WHERE p.ended_date IS NULL AND NOT p.safe_mode AND k.key = q.execution_component_name
       AND r.value = q.codec_revision
