@@ -13,7 +13,7 @@ import (
 )
 
 // WithStage gives a stage of a composite task further options, which count before its own: another priority, queue, stop policy, window,
-// rate, limit or number of buckets at once, a preview, a canary or an approval. A stage of a stage has its options by WithStage within WithStage. What the stage
+// rate, limit or number of buckets at once, a preview, a canary or an approval. A strategy and policies replace its own. A stage of a stage has its options by WithStage within WithStage. What the stage
 // inherits from the task, and what its kind refuses, is as if [NewStage] had the options.
 //
 // It is an *[OptionError] for a kind without stages, for a name that no stage can have or that is given twice, without options, and for options that say who
@@ -89,6 +89,7 @@ func tailorStages(stages []Stage, given map[string]store.StageOptions) ([]Stage,
 			if err := options.ApplyTo(&s.NewTask); err != nil {
 				s.errs = append(s.errs, err)
 			}
+			s.policies = s.policies || len(options.Options.Policies) > 0
 		}))
 		if err != nil {
 			return nil, &UsageError{What: named("stage", name), Why: "with the options of WithStage: " + strings.ReplaceAll(err.Error(), "taskkit: ", ""), Err: err}

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	"taskkit.dev/internal/lifecycle"
 )
@@ -29,6 +30,13 @@ func (o *StageOptions) ApplyTo(t *NewTask) error {
 	limits := t.Options.Limits
 	if o.Options.StopAfter != (lifecycle.StopPolicy{}) {
 		t.Options.StopAfter = lifecycle.StopPolicy{} // of which one field is given
+	}
+	// Otherwise what is given would be decoded into the memory of what is there, which may be a variable of the program.
+	given, own := reflect.ValueOf(&o.Options).Elem(), reflect.ValueOf(t.Options).Elem()
+	for i := range given.NumField() {
+		if f := given.Field(i); (f.Kind() == reflect.Slice || f.Kind() == reflect.Pointer) && !f.IsZero() {
+			own.Field(i).SetZero()
+		}
 	}
 	text, err := json.Marshal(o.Options)
 	if err == nil {
