@@ -95,7 +95,7 @@ func (r Row) Write(w Write, now time.Time) (Row, bool) {
 		r.Stopped, r.Partial = &now, w.Partial
 		r.Control, r.ControlBy, r.ControlReason = None, uuid.Nil, "" // it has ended by itself, or as requested
 	}
-	if w.To != Queued && w.To != Error { // an end may be written before the start
+	if w.To != Queued && w.To != Error || w.Checkpoint { // an end or a checkpoint may be written before the start
 		if r.Started == nil {
 			r.Started = &now
 		}

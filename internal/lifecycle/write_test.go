@@ -89,8 +89,8 @@ func TestWrite(t *testing.T) {
 			if w.Desc != "" {
 				want.Desc = "new desc"
 			}
-			// Without a start before it, an end of executed work is its start too.
-			if before.Status == lifecycle.Scheduling && (w.To == lifecycle.Executing || w.To == lifecycle.Completed || w.To == lifecycle.Failure) {
+			// Without a start before it, a batch or an end of executed work is its start too.
+			if before.Status == lifecycle.Scheduling && (w.Checkpoint || w.To == lifecycle.Executing || w.To == lifecycle.Completed || w.To == lifecycle.Failure) {
 				want.Started, want.FirstStarted = new(now), new(now)
 			}
 			if w.To != lifecycle.Executing {

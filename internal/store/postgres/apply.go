@@ -56,7 +56,7 @@ const (
 	setStatus = `
   workflow_status = w.status,
   workflow_status_desc = coalesce(nullif(w.descr, ''), q.workflow_status_desc),
-  execution_started_date = CASE WHEN w.status IN ('QUEUED', 'ERROR') THEN q.execution_started_date
+  execution_started_date = CASE WHEN w.status IN ('QUEUED', 'ERROR'){began} THEN q.execution_started_date
     ELSE coalesce(q.execution_started_date, {now}) END,
   workflow_stopped_date = CASE WHEN w.status IN ({terminal}) THEN {now} END,
   scheduled_by_process = CASE WHEN w.status = 'EXECUTING' THEN q.scheduled_by_process END,

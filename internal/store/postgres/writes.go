@@ -90,6 +90,7 @@ type updatePlan struct {
 	// neither do the guards of its values.
 	changesStatus bool
 	clearsControl bool // each write is an end, and a pending request ends with the task
+	begins        bool // a write gives a task back after a batch, which may have been written before the start
 	// What all writes have, unless they differ in the group.
 	checkpoint bool
 	status     lifecycle.Status
@@ -98,6 +99,7 @@ type updatePlan struct {
 func newUpdatePlan(writes []*store.Write) (l updatePlan) {
 	for _, w := range writes {
 		l.changesStatus = l.changesStatus || !w.IsCheckpoint()
+		l.begins = l.begins || w.Checkpoint && (w.To == lifecycle.Queued || w.To == lifecycle.Error)
 	}
 	for i, group := range writeColumns {
 		if i == outcome && !l.changesStatus {
@@ -216,6 +218,11 @@ func (s *Store) applySQL(l updatePlan) string {
 	if l.clearsControl {
 		set, pending = set+setControl, deleteRequest
 	}
+	began := ""
+	if l.begins {
+		began = " AND w.checkpoint = 0"
+	}
+	set = strings.ReplaceAll(set, "{began}", began)
 	text := strings.NewReplacer("{set}", set, "{guard}", guard).Replace(applyTemplate)
 	text = column.ReplaceAllStringFunc(text, func(m string) string { return values[m] })
 	text = s.SQL(strings.NewReplacer("{from}", join, "{pending}", pending, "{legal}", sqlbase.LegalWrites(), "{terminal}", sqlbase.TerminalStatuses()).Replace(text))

@@ -86,7 +86,7 @@ func (l applyPlan) status() []string {
 	if l.detail {
 		set = append(set, "workflow_status_desc = coalesce(nullif($13, ''), workflow_status_desc)")
 	}
-	if l.to != lifecycle.Queued && l.to != lifecycle.Error {
+	if l.to != lifecycle.Queued && l.to != lifecycle.Error || l.checkpoint {
 		set = append(set, "execution_started_date = coalesce(execution_started_date, {now})")
 	}
 	if l.to != lifecycle.Executing {

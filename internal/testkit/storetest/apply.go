@@ -141,7 +141,7 @@ func applyMixed(e *env) {
 		is(e, "applied", applied[i].OK, true)
 		is(e, "status", got.Status, w.To)
 		is(e, "attempts, desc", fmt.Sprint(got.Attempts, got.StatusDetail), fmt.Sprint(i, fmt.Sprint("d", i)))
-		is(e, "started", got.Started != nil, w.To != lifecycle.Queued && w.To != lifecycle.Error)
+		is(e, "started", got.Started != nil, w.To != lifecycle.Queued && w.To != lifecycle.Error || w.Checkpoint)
 		is(e, "stopped", got.Stopped != nil, w.To.Terminal())
 		is(e, "process", got.Process != "", w.To.InFlight())
 		is(e, "waits an hour", got.Wait > 50*time.Minute, w.To == lifecycle.Queued)
@@ -186,7 +186,8 @@ func applyTwiceOneTask(e *env) {
 	is(e, "task", fmt.Sprint(got.Status, got.Seq, string(got.State)), fmt.Sprint(lifecycle.Completed, 2, "2"))
 }
 
-// applyEndWithoutStart: the end writes the start as well, and ERROR needs none.
+// applyEndWithoutStart: the end writes the start as well, and ERROR needs none. So does a batch after which the task waits, and the next
+// claim keeps it as the first start.
 func applyEndWithoutStart(e *env) {
 	e.registerWorker()
 	for _, to := range []lifecycle.Status{lifecycle.Completed, lifecycle.Failure, lifecycle.Error} {
@@ -194,6 +195,32 @@ func applyEndWithoutStart(e *env) {
 		is(e, "applied", e.apply(store.Write{Lease: c.Lease, To: to}).OK, true)
 		got := e.read(c.ID)
 		is(e, "started", got.Started != nil, to != lifecycle.Error)
+	}
+	e.removeTasks()
+	for way, write := range map[string]func(store.Write) (store.Applied, error){
+		"alone":        func(w store.Write) (store.Applied, error) { return e.apply(w), nil },
+		"with a batch": func(w store.Write) (store.Applied, error) { return e.begin(w.Lease).Commit(e.ctx(), w) },
+	} {
+		c := e.claimedTask()
+		is(e, way+": given back", e.apply(store.Write{Lease: c.Lease, To: lifecycle.Queued}).OK, true)
+		if at := e.read(c.ID).Started; at != nil {
+			e.Fatalf("%s: the task was not executed, and has started at %v", way, at)
+		}
+		c = e.claim(1)[0]
+		a, err := write(store.Write{Lease: c.Lease, To: lifecycle.Queued, Checkpoint: true, Revision: 1})
+		e.ok(err)
+		is(e, way+": waits", a.OK, true)
+		before := e.read(c.ID).Started
+		p, err := e.s.Plan(e.ctx(), c.ID)
+		e.ok(err)
+		if before == nil || !p.FirstStarted.Equal(*before) {
+			e.Fatalf("%s: the task has started at %v, its plan says %v", way, before, p.FirstStarted)
+		}
+		c = e.claim(1)[0]
+		is(e, way+": ends", e.apply(store.Write{Lease: c.Lease, To: lifecycle.Completed}).OK, true)
+		if got := e.read(c.ID).Started; got == nil || !got.Equal(*before) {
+			e.Fatalf("%s: the task has started at %v, and then at %v", way, before, got)
+		}
 	}
 }
 

@@ -7,7 +7,8 @@ SET LOCAL idle_in_transaction_session_timeout = '5s';
 UPDATE "taskkit".taskkit_queued_task q SET
   workflow_status = 'QUEUED'::text,
   workflow_status_desc = coalesce(nullif($10::text, ''), q.workflow_status_desc),
-  execution_started_date = CASE WHEN 'QUEUED'::text IN ('QUEUED', 'ERROR') THEN q.execution_started_date
+  execution_started_date = CASE WHEN 'QUEUED'::text IN ('QUEUED', 'ERROR')
+      AND 1::bigint = 0 THEN q.execution_started_date
     ELSE coalesce(q.execution_started_date, clock_timestamp()) END,
   workflow_stopped_date = CASE WHEN 'QUEUED'::text IN ('COMPLETED', 'ERROR',
       'FAILURE') THEN clock_timestamp() END,

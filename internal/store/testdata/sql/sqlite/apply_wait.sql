@@ -5,6 +5,7 @@ BEGIN IMMEDIATE;
 UPDATE taskkit_queued_task SET
   workflow_status = 'QUEUED',
   partial = $15,
+  execution_started_date = coalesce(execution_started_date, datetime('now', 'subsec')),
   scheduled_by_process = NULL,
   waiting_reason = nullif($14, ''),
   stalled = 0 OR control IN ('STOP', 'DELETE'),
