@@ -45,5 +45,9 @@ func ExampleNew() {
 func ExampleNew_invalid() {
 	_, err := taskotel.New(taskotel.Options{Every: time.Millisecond})
 	fmt.Println(err)
-	// Output: taskkit: Every: 1ms, shorter than 1s: the figures are read from all queues
+	_, err = taskotel.New(taskotel.Options{Semconv: "http"})
+	fmt.Println(err)
+	// Output:
+	// taskkit: Every: 1ms, shorter than 1s: the figures are read from all queues
+	// taskkit: Semconv: "http": use "messaging", or leave it out
 }

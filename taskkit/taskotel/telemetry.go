@@ -27,6 +27,10 @@ type Options struct {
 	// TracerProvider makes the spans of submissions and of the work on tasks. Defaults to none: nothing is traced.
 	TracerProvider trace.TracerProvider
 
+	// Semconv names conventions whose attributes the spans have too: "messaging", those of OpenTelemetry for messages, which are not stable
+	// yet. Defaults to none.
+	Semconv string
+
 	// Schema is the PostgreSQL schema of the tables that [Telemetry.Read] reads. Defaults to "taskkit".
 	Schema string
 
@@ -81,6 +85,9 @@ func New(o Options) (*Telemetry, error) {
 		o.Every = 15 * time.Second
 	case o.Every < shortestEvery:
 		return nil, &taskkit.OptionError{Option: "Every", Problem: fmt.Sprintf("%v, shorter than %v: the figures are read from all queues", o.Every, shortestEvery)}
+	}
+	if o.Semconv != "" && o.Semconv != semconvMessaging {
+		return nil, &taskkit.OptionError{Option: "Semconv", Problem: fmt.Sprintf("%q: use %q, or leave it out", o.Semconv, semconvMessaging)}
 	}
 	if o.MeterProvider == nil {
 		o.MeterProvider = otel.GetMeterProvider()

@@ -91,6 +91,23 @@ func ContextOfMessage(ctx context.Context, headers map[string]string) context.Co
 	return ctx
 }
 
+// semconvMessaging is the value of Options.Semconv for the conventions for messages, whose attributes follow.
+const (
+	semconvMessaging = "messaging"
+
+	keySystem        = attribute.Key("messaging.system")
+	keyDestination   = attribute.Key("messaging.destination.name")
+	keyOperation     = attribute.Key("messaging.operation.name")
+	keyOperationType = attribute.Key("messaging.operation.type")
+)
+
+// messaging sets the attributes of the conventions for messages, if they are wanted.
+func (t *Telemetry) messaging(span trace.Span, queue, operation, operationType string) {
+	if t.options.Semconv == semconvMessaging {
+		span.SetAttributes(keySystem.String("taskkit"), keyDestination.String(queue), keyOperation.String(operation), keyOperationType.String(operationType))
+	}
+}
+
 // The options of spans, made once. Attributes follow for spans that are sampled.
 var (
 	submitOptions = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindProducer)}
@@ -103,6 +120,7 @@ func (t *Telemetry) startSubmit(ctx context.Context, s *taskkit.Submitting) (con
 	ctx, span := t.tracer.Start(ctx, t.kinds.row(s.Kind).submitSpan, submitOptions...)
 	if span.IsRecording() {
 		span.SetAttributes(keyKind.String(s.Kind), keyQueue.String(s.Queue), keyTasks.Int(s.Tasks))
+		t.messaging(span, s.Queue, "submit", "send")
 	}
 	if c := span.SpanContext(); c.IsSampled() && s.Traceparent == "" {
 		s.Traceparent = traceparent(c)
@@ -258,6 +276,7 @@ func (r *run) startSlice(ctx context.Context) {
 	ctx, r.slice = r.t.tracer.Start(ctx, r.t.kinds.row(r.task.Kind).runSpan, opts...)
 	if r.slice.IsRecording() {
 		r.slice.SetAttributes(keyKind.String(r.task.Kind), keyQueue.String(r.task.Queue), keyTask.String(r.task.Task.String()), keyFence.Int64(r.task.Fence), keyAttempt.Int(r.task.Attempt))
+		r.t.messaging(r.slice, r.task.Queue, "run", "process")
 	}
 	c := r.slice.SpanContext()
 	if !c.IsSampled() {

@@ -62,7 +62,7 @@ func (e *env) trace(s sdktrace.Sampler) traced {
 	exporter, log := tracetest.NewInMemoryExporter(), new(lines)
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter), sdktrace.WithSampler(s))
 	t, err := taskotel.New(taskotel.Options{
-		MeterProvider: sdkmetric.NewMeterProvider(), TracerProvider: provider, Schema: e.schema, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		MeterProvider: sdkmetric.NewMeterProvider(), TracerProvider: provider, Semconv: "messaging", Schema: e.schema, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil {
 		e.Fatal(err)
@@ -259,6 +259,10 @@ func TestTraceOfOutcomes(t *testing.T) {
 			if attributeOf(s, "taskkit.outcome") != outcome || attributeOf(s, "error.type") != code || attributeOf(s, "taskkit.release") != release || s.Status.Code != status {
 				t.Errorf("%s: %v, %+v; want %s, %s, %s, %v", s.Name, s.Attributes, s.Status, outcome, code, release, status)
 			}
+		}
+		if s, r := tr.await("submit plain", 1)[0], tr.await("run plain", 1)[0]; attributeOf(s, "messaging.operation.type") != "send" ||
+			attributeOf(r, "messaging.operation.type") != "process" || attributeOf(r, "messaging.destination.name") != "default" {
+			t.Errorf("the conventions for messages: %v, %v", s.Attributes, r.Attributes)
 		}
 		check(tr.await("run plain", 1)[0], "completed", "", "", codes.Unset)
 		check(tr.await("run fail", 1)[0], "failure", "planned", "", codes.Error)
