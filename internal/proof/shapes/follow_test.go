@@ -10,7 +10,7 @@ import (
 
 // eachFollowed runs a test on both databases, with a worker for the kind of shapes and its numbers.
 func eachFollowed(t *testing.T, test func(s *shapeTest)) {
-	t.Parallel()
+	t.Helper()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		test(prepared(t, db))
 	})
@@ -51,6 +51,7 @@ func (s *shapeTest) refusedBy(what, option string, err error) {
 
 // A task made from a divided one keeps to its canary and its rate, and is executed as a whole then.
 func TestFollowWithCanaryOrRate(t *testing.T) {
+	t.Parallel()
 	eachFollowed(t, func(s *shapeTest) {
 		canary := func(what string, id taskkit.ID, err error) {
 			s.Helper()
@@ -109,6 +110,7 @@ func TestFollowWithCanaryOrRate(t *testing.T) {
 
 // An item that several buckets have found is retried and continued once.
 func TestFollowBucketsWithDuplicates(t *testing.T) {
+	t.Parallel()
 	eachFollowed(t, func(s *shapeTest) {
 		s.x.overlap.Store(true)
 		id := s.as("buckets")
