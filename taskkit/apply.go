@@ -3,6 +3,7 @@ package taskkit
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 
 	"taskkit.dev/internal/lifecycle"
@@ -23,7 +24,7 @@ import (
 // A *[PreviewError] is returned for a task that is not a preview, and for a preview
 // that
 //   - has not COMPLETED, or was stopped;
-//   - has reached its stop policy, also with its last batch;
+//   - has reached its stop policy, or a policy that pauses, stops or fails it, also with its last batch;
 //   - was executed at another revision of the kind than a live worker has;
 //   - has no list in its spec that the directive names with targets=FIELD, and no frozen
 //     set. Its executor finds the items when it runs, so they may be others.
@@ -51,7 +52,11 @@ func (f *followUp) applies(ctx context.Context, workers []store.Process) error {
 	if err := f.checkSampling(); err != nil {
 		return err
 	}
-	problem, err := unappliable(t, plan, newestRevision(workers, t.Kind))
+	policy, err := plan.Options.HaltedBy(t.Progress, f.recorded(ctx))
+	if err != nil {
+		return err
+	}
+	problem, err := unappliable(t, plan, newestRevision(workers, t.Kind), policy)
 	if err != nil {
 		return err
 	}
@@ -80,9 +85,26 @@ func (f *followUp) applies(ctx context.Context, workers []store.Process) error {
 	return nil
 }
 
+// recorded returns the failed and the skipped items of the task that the new one is made from.
+func (f *followUp) recorded(ctx context.Context) iter.Seq2[*store.Item, error] {
+	return func(yield func(*store.Item, error) bool) {
+		for _, outcome := range []store.Outcome{store.ItemFailed, store.ItemSkipped} {
+			for rows := (&rowCursor{read: f.from.ItemReader, id: f.from.Task.ID, outcome: outcome}); ; rows.skip() {
+				i, err := rows.peek(ctx)
+				if i == nil && err == nil {
+					break
+				}
+				if !yield(i, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
 // unappliable says why a task is not a preview that can be applied, and what to do; "" if
-// it is. Newest is the revision of the kind that live workers have; 0 if there is none.
-func unappliable(t *store.Task, plan *store.Plan, newest int) (string, error) {
+// it is. Newest is the revision of the kind that live workers have; 0 if there is none. Policy is one that the preview has reached.
+func unappliable(t *store.Task, plan *store.Plan, newest int, policy string) (string, error) {
 	const because = "it cannot be applied, because "
 	report, err := store.DecodeReport(plan.Report)
 	if err != nil {
@@ -102,6 +124,8 @@ func unappliable(t *store.Task, plan *store.Plan, newest int) (string, error) {
 		return because + "it was stopped before it was done: preview the task again", nil
 	case reached != "":
 		return because + reached + ": correct the items, or preview the task again with a higher StopAfter", nil
+	case policy != "":
+		return because + "it has reached its policy " + policy + ": correct the items, or preview the task again with other policies", nil
 	case report.Revision != t.Revision:
 		return fmt.Sprintf("%sthe kind got revision %d after the preview had begun at revision %d: preview the task again", because, t.Revision, report.Revision), nil
 	case newest > t.Revision:

@@ -3,6 +3,9 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -76,19 +79,24 @@ func (o *Options) CountPolicies(w *Write) {
 
 // countsCode reports whether a policy counts items with a code: others are not stored, so that what is stored is bounded.
 func (o *Options) countsCode(of taskpolicy.Counter, code string) bool {
-	var counts func(c *taskpolicy.Condition) bool
-	counts = func(c *taskpolicy.Condition) bool {
+	return o.counts(func(i *taskpolicy.Items) bool { return i.Of == of && i.Code == code })
+}
+
+// counts reports whether a policy has such a condition.
+func (o *Options) counts(such func(*taskpolicy.Items) bool) bool {
+	var has func(c *taskpolicy.Condition) bool
+	has = func(c *taskpolicy.Condition) bool {
 		for _, list := range [][]taskpolicy.Condition{c.All, c.Any} {
 			for i := range list {
-				if counts(&list[i]) {
+				if has(&list[i]) {
 					return true
 				}
 			}
 		}
-		return c.Not != nil && counts(c.Not) || c.Items != nil && c.Items.Of == of && c.Items.Code == code
+		return c.Not != nil && has(c.Not) || c.Items != nil && such(c.Items)
 	}
 	for i := range o.Policies {
-		if counts(&o.Policies[i].When) {
+		if has(&o.Policies[i].When) {
 			return true
 		}
 	}
@@ -140,6 +148,40 @@ func (o *Options) DecidePolicies(id uuid.UUID, now, started time.Time, at lifecy
 		}
 	}
 	return fired
+}
+
+// HaltedBy returns the name of a policy that pauses, stops or fails the task, and that has fired or would have fired with the end, at
+// which no policies are decided; "": there is none. What counts codes reads the failed and skipped items that are recorded.
+func (o *Options) HaltedBy(at lifecycle.Progress, recorded iter.Seq2[*Item, error]) (string, error) {
+	halts := func(p *taskpolicy.Policy) bool {
+		return p.Do == taskpolicy.Pause || p.Do == taskpolicy.Stop || p.Do == taskpolicy.Fail
+	}
+	if !slices.ContainsFunc(o.Policies, func(p taskpolicy.Policy) bool { return halts(&p) }) {
+		return "", nil
+	}
+	s := &o.PolicyState
+	f := &taskpolicy.Facts{Processed: at.Processed(), Failed: at.Failed, Skipped: at.Skipped, Deferred: s.Deferred, Codes: maps.Clone(s.Codes), Restarts: s.Restarts}
+	if o.counts(func(i *taskpolicy.Items) bool { return i.Code != "" }) {
+		of := Options{Policies: o.Policies}
+		for i, err := range recorded {
+			if err != nil {
+				return "", err
+			}
+			of.CountPolicies(&Write{Checkpoint: true, Items: []Item{*i}})
+		}
+		if f.Codes == nil {
+			f.Codes = of.PolicyState.Codes
+		} else {
+			maps.Copy(f.Codes, of.PolicyState.Codes)
+		}
+	}
+	for i := range o.Policies {
+		name := o.Policies.Title(i)
+		if p := &o.Policies[i]; halts(p) && (slices.Contains(s.Fired, name) || p.When.Holds(f)) {
+			return name, nil
+		}
+	}
+	return "", nil
 }
 
 // WithPolicyState returns stored options with another state of the policies.

@@ -6,6 +6,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskpolicy"
 )
 
 // eachFollowed runs a test on both databases, with a worker for the kind of shapes and its numbers.
@@ -134,6 +135,36 @@ func TestFollowBucketsWithDuplicates(t *testing.T) {
 		}
 		if task, touched := s.ended(next), s.touched(); task.Progress.Total != shapeNumbers || int64(touched) != task.Progress.Done {
 			s.Errorf("the continuation: %+v, %d were processed", task.Progress, touched)
+		}
+	})
+}
+
+// A preview that has reached a policy which halts it is not applied, also when its last batch has reached it.
+func TestApplyOfHaltedPreview(t *testing.T) {
+	eachFollowed(t, func(s *shapeTest) {
+		all := taskpolicy.Items{Of: taskpolicy.Failed, AtLeast: 12} // the last number is the twelfth that fails
+		round, other := all, all
+		round.Code, other.Code = "round", "other"
+		for _, of := range []struct {
+			items   taskpolicy.Items
+			do      taskpolicy.Action
+			refused bool
+		}{
+			{all, taskpolicy.Pause, true},
+			{all, taskpolicy.Stop, true},
+			{all, taskpolicy.Fail, true},
+			{all, taskpolicy.Notify, false},
+			{round, taskpolicy.Pause, true},
+			{other, taskpolicy.Pause, false},
+			{taskpolicy.Items{Of: taskpolicy.Skipped, Code: "seven", AtLeast: 16}, taskpolicy.Stop, true},
+			{taskpolicy.Items{Of: taskpolicy.Skipped, Code: "seven", AtLeast: 17}, taskpolicy.Stop, false},
+		} {
+			id := s.as("plain", taskkit.WithPreview(), taskkit.WithPolicies(taskpolicy.Policy{Name: "many", When: taskpolicy.Condition{Items: &of.items}, Do: of.do}))
+			task := s.ended(id)
+			_, err := s.client.Apply(s.Context(), id)
+			if _, ok := errors.AsType[*taskkit.PreviewError](err); ok != of.refused || !of.refused && err != nil {
+				s.Errorf("apply a preview with the policy %+v: %s, %s, %+v: %v", of.items, of.do, task.Status, task.Progress, err)
+			}
 		}
 	})
 }
