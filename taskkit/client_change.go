@@ -32,15 +32,16 @@ type Settings struct {
 }
 
 // Change changes settings of a task that has not ended, all of them or none. It returns an
-// *[OptionError] for an invalid setting, for MaxParallel of a task without buckets, and for
-// MaxRate of a task with buckets, which process its items. It returns a
+// *[OptionError] for an invalid setting, for MaxParallel of a task without buckets, for
+// MaxRate of a task with buckets, which process its items, and for a policy that restarts a task with children. It returns a
 // *[StateError] when the task has ended or is to end.
 func (c *Client) Change(ctx context.Context, id ID, s Settings, opts ...RequestOption) (*Task, error) {
 	change, err := s.request()
 	if err != nil {
 		return nil, err
 	}
-	if s.MaxParallel != 0 || s.MaxRate != nil {
+	restarts := s.Policies != nil && s.Policies.Restarts()
+	if s.MaxParallel != 0 || s.MaxRate != nil || restarts {
 		op, err := c.tables(ctx)
 		if err != nil {
 			return nil, err
@@ -49,11 +50,19 @@ func (c *Client) Change(ctx context.Context, id ID, s Settings, opts ...RequestO
 		if err != nil {
 			return nil, c.public(ctx, err)
 		}
+		children := buckets || ranges
+		if restarts && !children {
+			if children, err = c.wasDivided(ctx, op, id); err != nil {
+				return nil, err
+			}
+		}
 		switch {
 		case !buckets && !ranges && s.MaxParallel != 0:
 			return nil, &OptionError{"Settings.MaxParallel", fmt.Sprintf("task %s has no buckets and no ranges", id)}
 		case (buckets || ranges) && s.MaxRate != nil:
 			return nil, &OptionError{"Settings.MaxRate", fmt.Sprintf("task %s has parts, which process its items: change how many run at once with MaxParallel", id)}
+		case restarts && children:
+			return nil, &OptionError{"Settings.Policies", restartsParent}
 		}
 	}
 	if s.Policies != nil {

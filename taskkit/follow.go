@@ -149,6 +149,9 @@ func (f *followUp) apply(schema string, opts []SubmitOption) error {
 		f.fail("WithSchema", "the client has its schema: give the option to NewClient")
 	}
 	f.checkPairs()
+	if err := f.checkPolicies(f.hasChildren); err != nil {
+		f.errs = append(f.errs, err)
+	}
 	return errors.Join(f.errs...)
 }
 

@@ -37,12 +37,15 @@ func WithPolicies(p ...taskpolicy.Policy) SubmitOption {
 	})
 }
 
+// restartsParent is the problem of a policy of a task with children: a restart would leave these as they are.
+const restartsParent = "a policy restarts the task, which may have children: let it pause or notify, or give the policy to a stage"
+
 // checkPolicies returns what is wrong with the policies of a task, which may have children.
 func (s *submission) checkPolicies(children bool) error {
 	o := s.Options
 	fail := func(problem string) error {
 		if !s.policies {
-			problem += ", by the policies of its kind"
+			problem += ", by the policies of its kind or of the task that it follows"
 		}
 		return &OptionError{"WithPolicies", problem}
 	}
@@ -55,7 +58,7 @@ func (s *submission) checkPolicies(children bool) error {
 	case s.Reference != "":
 		return fail("used together with WithCoalescing: a waiting task with policies cannot be replaced")
 	case o.Policies.Restarts() && (children || o.MaxParallel > 0):
-		return fail("a policy restarts the task, which may have children: let it pause or notify, or give the policy to a stage")
+		return fail(restartsParent)
 	}
 	return nil
 }

@@ -193,9 +193,6 @@ func (k *Kind[Spec, State, Result]) checkOptions(s *submission, specs []Spec) er
 	if err := k.checkFinds(s, specs); err != nil {
 		return err
 	}
-	if err := s.checkPolicies(k.def.Children); err != nil {
-		return err
-	}
 	if err := k.checkPreview(s); err != nil {
 		return err
 	}
@@ -206,6 +203,9 @@ func (k *Kind[Spec, State, Result]) checkOptions(s *submission, specs []Spec) er
 		return err
 	}
 	if err := k.divide(s, specs); err != nil {
+		return err
+	}
+	if err := s.checkPolicies(k.def.Children); err != nil { // a task in ranges has children too
 		return err
 	}
 	if err := k.checkTimed(s); err != nil {

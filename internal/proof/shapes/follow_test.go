@@ -34,6 +34,13 @@ func (s *shapeTest) as(shape string, opts ...taskkit.SubmitOption) taskkit.ID {
 	return taskkit.ID{}
 }
 
+// heldAs submits a task of a shape and waits until its batches wait for release.
+func (s *shapeTest) heldAs(shape string, opts ...taskkit.SubmitOption) (id taskkit.ID, release func()) {
+	s.Helper()
+	s.submit = func(opts ...taskkit.SubmitOption) (taskkit.ID, error) { return s.as(shape, opts...), nil }
+	return s.held(opts...)
+}
+
 // forget makes the numbers as if no task had processed them.
 func (s *shapeTest) forget() {
 	s.Helper()
@@ -166,5 +173,36 @@ func TestApplyOfHaltedPreview(t *testing.T) {
 				s.Errorf("apply a preview with the policy %+v: %s, %s, %+v: %v", of.items, of.do, task.Status, task.Progress, err)
 			}
 		}
+	})
+}
+
+// A policy that restarts its task is not for one with children, however it comes about, and a follow-up's policies are checked.
+func TestRestartOfDividedTasks(t *testing.T) {
+	eachFollowed(t, func(s *shapeTest) {
+		many := taskpolicy.Condition{Items: &taskpolicy.Items{Of: taskpolicy.Failed, AtLeast: 100}}
+		restart := taskpolicy.Policy{Name: "again", When: many, Do: taskpolicy.Restart}
+		_, err := taskkit.Submit(s.Context(), s.db.DB, parallelKind, shapeSpec{s.numbers}, s.options([]taskkit.SubmitOption{taskkit.WithPolicies(restart)})...)
+		s.refusedBy("a kind with parallel= and a policy that restarts", "WithPolicies", err)
+
+		notify := taskkit.WithPolicies(taskpolicy.Policy{Name: "many", When: many, Do: taskpolicy.Notify})
+		for _, shape := range []string{"ranges", "buckets", "stage"} {
+			paused, release := s.heldAs(shape, notify)
+			_, err = s.client.Change(s.Context(), paused, taskkit.Settings{Policies: &taskpolicy.Policies{restart}})
+			s.refusedBy("a change to a policy that restarts "+shape, "Settings.Policies", err)
+			release()
+			s.ended(paused)
+		}
+
+		// The kind may have buckets, and so no policy that restarts: the follow-up of one of its tasks has none either.
+		id := s.as("ranges")
+		s.ended(id)
+		_, err = s.client.RetryFailed(s.Context(), id, taskkit.WithPolicies(restart))
+		s.refusedBy("a retry of ranges with a policy that restarts", "WithPolicies", err)
+		plain := s.as("plain")
+		s.ended(plain)
+		_, err = s.client.RetryFailed(s.Context(), plain, taskkit.WithPolicies(restart), taskkit.WithMaxParallel(2))
+		s.refusedBy("a retry in ranges with a policy that restarts", "WithPolicies", err)
+		_, err = s.client.RetryFailed(s.Context(), plain, taskkit.WithPolicies(taskpolicy.Policy{Do: "no"}))
+		s.refusedBy("a retry with an invalid policy", "WithPolicies", err)
 	})
 }

@@ -114,6 +114,9 @@ var (
 		Name: "shape", BatchSize: 5, MaxBatchSize: 5, Segments: true, Merge: true, Preview: true,
 		Targets: taskkit.TargetsFoundIn[shapeState]("numbers", func(s *shapeSpec) *[]int { return &s.Numbers }),
 	})
+	parallelKind = taskkit.NewKind(taskkind.Definition[shapeSpec, shapeState, string]{
+		Name: "parallel", Merge: true, Parallel: 2, Targets: taskkind.TargetsIn("numbers", func(s *shapeSpec) *[]int { return &s.Numbers }),
+	})
 	shapesKind = taskkit.NewKind(taskkind.Definition[shapeSpec, struct{}, struct{}]{Name: "shapes", Stages: true})
 )
 
