@@ -29,8 +29,8 @@ import (
 // belongs to the first task, and a second call returns a *[DuplicateError] with the id of
 // the first, for as long as that is kept. [WithIdempotencyKey] sets another key.
 //
-// A task that has not ended is a *[StateError]. An *[ItemsError] is returned for a
-// task without failed items, for one with stages or other children of its own, for one with [WithVersion], for a live walk, also in buckets, and for failed items that are no
+// A task that has not ended is a *[StateError]. An *[ItemsError] is returned for a bucket and for a range, whose items belong to
+// its task, for a task without failed items, for one with stages or other children of its own, for one with [WithVersion], for a live walk, also in buckets, and for failed items that are no
 // elements of the task's list or set, because the executor did not pass to [Batch.Fail]
 // what [Take] returned. It returns [ErrNotFound] when there is no such task. After an
 // error nothing is stored; a caller's transaction must be rolled back.
@@ -55,7 +55,7 @@ func (c *Client) RetryFailed(ctx context.Context, id ID, opts ...SubmitOption) (
 // the new task is kept.
 //
 // A task that was not stopped and has not failed is a *[StateError]. One that has
-// processed all items is an *[ItemsError], and so is one with stages or other children of its own, one with [WithVersion], and a bucket.
+// processed all items is an *[ItemsError], and so is one with stages or other children of its own, one with [WithVersion], a bucket and a range.
 func (c *Client) Continue(ctx context.Context, id ID, opts ...SubmitOption) (ID, error) {
 	return c.follow(ctx, id, opts, func(f *followUp) error { return f.continues(ctx) })
 }
@@ -172,6 +172,14 @@ func (f *followUp) checkNoVersion(action string) error {
 	return &ItemsError{ID: f.from.Task.ID, Action: action, Problem: ofVersion}
 }
 
+// checkNoPart refuses a bucket and a range, whose items are also the items of its task: they would be in the new task of each.
+func (f *followUp) checkNoPart(action string) error {
+	if t := &f.from.Task; f.from.Plan.Options.Child.Bucket() {
+		return &ItemsError{ID: t.ID, Action: action, Problem: fmt.Sprintf("it is a part of task %s, to which its items belong: use this on task %s when it has ended", t.Parent, t.Parent)}
+	}
+	return nil
+}
+
 // Actions of errors.
 const (
 	actRetryFailed = "retry the failed items"
@@ -242,6 +250,9 @@ type itemSource struct {
 // those that are not selected. Nil selects all.
 func (f *followUp) failedItems(ctx context.Context, selects func(*store.Item) bool) (*failedItems, error) {
 	t := &f.from.Task
+	if err := f.checkNoPart(actRetryFailed); err != nil {
+		return nil, err
+	}
 	if !t.Status.Terminal() {
 		return nil, &StateError{ID: t.ID, Action: actRetryFailed, Status: Status(t.Status), Control: Control(t.Control)}
 	}
@@ -339,6 +350,9 @@ func (f *followUp) continues(ctx context.Context) error {
 	if err := f.checkNoSample(); err != nil {
 		return err
 	}
+	if err := f.checkNoPart(actContinue); err != nil {
+		return err
+	}
 	if !t.Status.Continuable(t.Partial) {
 		return &StateError{ID: t.ID, Action: actContinue, Status: Status(t.Status), Control: Control(t.Control)}
 	}
@@ -356,7 +370,7 @@ func (f *followUp) continues(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.from.Plan.Frozen.AreParts() && !inBuckets || f.hasChildren && parts == nil && !inBuckets || f.from.Plan.Options.Child.Bucket() {
+	if f.from.Plan.Frozen.AreParts() && !inBuckets || f.hasChildren && parts == nil && !inBuckets {
 		return &ItemsError{ID: t.ID, Action: actContinue, Problem: "its work is divided among children, and a new task would leave out or repeat what they have: retry it if it has failed, or submit the work anew"}
 	}
 	if hasDeferred(t, parts) {

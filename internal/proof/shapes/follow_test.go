@@ -2,6 +2,7 @@ package shapes_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"taskkit.dev/internal/testkit/testdb"
@@ -204,5 +205,33 @@ func TestRestartOfDividedTasks(t *testing.T) {
 		s.refusedBy("a retry in ranges with a policy that restarts", "WithPolicies", err)
 		_, err = s.client.RetryFailed(s.Context(), plain, taskkit.WithPolicies(taskpolicy.Policy{Do: "no"}))
 		s.refusedBy("a retry with an invalid policy", "WithPolicies", err)
+	})
+}
+
+// The items of a part are retried and continued with its task, and so once.
+func TestFollowPartsRefused(t *testing.T) {
+	eachFollowed(t, func(s *shapeTest) {
+		for _, shape := range []string{"ranges", "buckets"} {
+			id := s.as(shape)
+			s.ended(id)
+			part := s.stage(id)
+			for action, follow := range map[string]func() error{
+				"retry": func() error { _, err := s.client.RetryFailed(s.Context(), part); return err },
+				"retry of a selection": func() error {
+					_, err := s.client.RetrySelected(s.Context(), taskkit.Failures{Tasks: []taskkit.ID{part}})
+					return err
+				},
+				"continuation": func() error { _, err := s.client.Continue(s.Context(), part); return err },
+				"check":        func() error { return s.client.CheckRetryFailed(s.Context(), part) },
+			} {
+				err := follow()
+				if e, ok := errors.AsType[*taskkit.ItemsError](err); !ok || !strings.Contains(e.Problem, id.String()) {
+					s.Errorf("%s of one of the %s: %v, want an error that names task %s", action, shape, err, id)
+				}
+			}
+			if _, err := s.client.RetryFailed(s.Context(), id); err != nil {
+				s.Error(err)
+			}
+		}
 	})
 }
