@@ -48,7 +48,9 @@ const (
 // of the tasks has [WithApproval], the newest must have it too, or it must be given.
 //
 // A second call with the same selection of the same tasks returns a *[DuplicateError] with the id of the first new task, for as long
-// as that is kept. Other options, transactions and errors are as for [Client.RetryFailed]. A Failures that names no tasks, or more
+// as that is kept. So does a call with a task of Tasks that [Client.RetryFailed] has retried, and Kind leaves such tasks out. Several
+// selections may be of one task, as by other Codes: an item that is in two of them is retried twice. [WithIdempotencyKey] sets another
+// key, with which the tasks of Tasks are retried again. Other options, transactions and errors are as for [Client.RetryFailed]. A Failures that names no tasks, or more
 // than its bounds, is an *[OptionError].
 func (c *Client) RetrySelected(ctx context.Context, f Failures, opts ...SubmitOption) (ID, error) {
 	forgetSubmitted(opts)
@@ -63,7 +65,7 @@ func (c *Client) RetrySelected(ctx context.Context, f Failures, opts ...SubmitOp
 	for _, o := range opts {
 		o.applySubmit(&given)
 	}
-	s := &selected{Failures: f, ids: distinctIDs(f.Tasks), divided: make(map[ID]bool), runsAs: given.NewTask.RunAs != uuid.Nil}
+	s := &selected{Failures: f, ids: distinctIDs(f.Tasks), divided: make(map[ID]bool), runsAs: given.NewTask.RunAs != uuid.Nil, again: given.IdempotencyKey != ""}
 	for _, item := range f.Items {
 		s.keys = append(s.keys, itemkey.Encode(item))
 	}
@@ -148,11 +150,57 @@ func (c *Client) failedTasks(ctx context.Context, op store.Client, f *Failures) 
 			return nil, &OptionError{"Failures.Kind", fmt.Sprintf("more than %d items of all kinds have failed in this time: give a shorter time, or name the tasks", maxFailuresRead)}
 		case len(page) == itemsPage:
 			continue
-		case len(found) == 0:
-			return nil, &OptionError{"Failures.Kind", fmt.Sprintf("no task of kind %s has ended with an item that failed in this time", shorten(f.Kind))}
 		}
-		return distinctIDs(found), nil
+		if found, err = c.notRetried(ctx, op, distinctIDs(found)); err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, &OptionError{"Failures.Kind", fmt.Sprintf("no task of kind %s has ended with an item that failed in this time and was not retried", shorten(f.Kind))}
+		}
+		return found, nil
 	}
+}
+
+// notRetried returns the tasks whose failed items [Client.RetryFailed] has not retried.
+func (c *Client) notRetried(ctx context.Context, op store.Client, ids []ID) (found []ID, err error) {
+	for page := range slices.Chunk(ids, itemsPage) {
+		subjects, err := op.Subjects(ctx, page)
+		if err != nil {
+			return nil, c.public(ctx, err)
+		}
+		for _, id := range page {
+			if s := subjects[id]; s != nil && s.Retried == uuid.Nil {
+				found = append(found, id)
+			}
+		}
+	}
+	return found, nil
+}
+
+// checkNotRetried refuses a task of a selection whose failed items another task has retried.
+func (f *followUp) checkNotRetried(ctx context.Context, s *selected) error {
+	t := &f.from.Task
+	if s.again {
+		return nil
+	}
+	subjects, err := f.from.Subjects(ctx, []ID{t.ID})
+	if err != nil || subjects[t.ID] == nil || subjects[t.ID].Retried == uuid.Nil {
+		return err
+	}
+	return &store.DuplicateError{Kind: t.Kind, Column: "idempotency_key", Key: store.RetryKey(t.ID), ID: subjects[t.ID].Retried}
+}
+
+// checkNotSelected refuses a task of whose failed items [Client.RetrySelected] has made another, as long as that is kept.
+func (f *followUp) checkNotSelected(ctx context.Context) error {
+	t, by := &f.from.Task, f.from.Plan.Options.SelectedBy
+	if by == uuid.Nil {
+		return nil
+	}
+	subjects, err := f.from.Subjects(ctx, []ID{by})
+	if err != nil || subjects[by] == nil {
+		return err
+	}
+	return &store.DuplicateError{Kind: t.Kind, Column: "idempotency_key", Key: store.RetryKey(t.ID), ID: by}
 }
 
 // endedOf returns which of some tasks are of a kind and have ended, and are no previews. In the place of a bucket or a range comes its
@@ -192,6 +240,7 @@ type selected struct {
 	divided map[ID]bool
 	keys    []string // of Items
 	runsAs  bool     // there was RunAs
+	again   bool     // there was WithIdempotencyKey
 }
 
 // has reports whether an item is selected.
@@ -216,6 +265,9 @@ func (f *followUp) retrySelected(ctx context.Context, s *selected) error {
 		return err
 	}
 	first, err := f.failedItems(ctx, s.has)
+	if err == nil {
+		err = f.checkNotRetried(ctx, s)
+	}
 	if err != nil {
 		return err
 	}
@@ -231,7 +283,7 @@ func (f *followUp) retrySelected(ctx context.Context, s *selected) error {
 func (f *followUp) selectedTargets(ctx context.Context, s *selected, first *failedItems) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		distinct, total := store.NewDistinct(), int64(0)
-		f.Options.Sources = nil
+		f.Options.Sources, f.Targets.Selected = nil, nil
 		for n, id := range s.ids {
 			of := first
 			if n > 0 {
@@ -241,8 +293,9 @@ func (f *followUp) selectedTargets(ctx context.Context, s *selected, first *fail
 					return
 				}
 			}
-			begin := total
+			begin, some := total, false
 			for key, err := range of.targets(ctx, nil) {
+				some = true
 				switch {
 				case err != nil:
 					yield(nil, err)
@@ -256,6 +309,9 @@ func (f *followUp) selectedTargets(ctx context.Context, s *selected, first *fail
 				if total++; !yield(key, nil) {
 					return
 				}
+			}
+			if some {
+				f.Targets.Selected = append(f.Targets.Selected, id)
 			}
 			if total > begin {
 				f.Options.Sources = append(f.Options.Sources, store.Source{Task: id, From: begin})
@@ -275,6 +331,9 @@ func (f *followUp) also(ctx context.Context, s *selected, id ID, first *failedIt
 	}
 	other := &followUp{from: from, hasChildren: s.divided[id], submission: submission{NewTask: from.Follow()}}
 	failed, err := other.failedItems(ctx, s.has)
+	if err == nil {
+		err = other.checkNotRetried(ctx, s)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,8 @@ import (
 //
 // The items of a task are retried once: the new task has an idempotency key that
 // belongs to the first task, and a second call returns a *[DuplicateError] with the id of
-// the first, for as long as that is kept. [WithIdempotencyKey] sets another key.
+// the first, for as long as that is kept. So does a call after [Client.RetrySelected] has taken items of the task. [WithIdempotencyKey]
+// sets another key, with which the items are retried again.
 //
 // A task that has not ended is a *[StateError]. An *[ItemsError] is returned for a bucket and for a range, whose items belong to
 // its task, for a task without failed items, for one with stages or other children of its own, for one with [WithVersion], for a live walk, also in buckets, and for failed items that are no
@@ -217,6 +218,9 @@ func (f *followUp) retryFailed(ctx context.Context, corrected *corrections) erro
 	}
 	f.Spec, f.Start = failed.spec, store.Start{}
 	if f.IdempotencyKey == "" {
+		if err := f.checkNotSelected(ctx); err != nil {
+			return err
+		}
 		f.IdempotencyKey = store.RetryKey(f.from.Task.ID)
 	}
 	f.Targets = &store.NewTargets{Field: f.TargetsField, Distinct: corrected == nil && !failed.inBuckets, Keys: func(yield func([]byte, error) bool) {

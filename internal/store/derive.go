@@ -46,8 +46,9 @@ type Origin struct {
 	Also func(ctx context.Context, id uuid.UUID) (Origin, error)
 }
 
-// ItemReader reads the plan, the items, the targets and the children of a task, see [Client].
+// ItemReader reads the plan, the items, the targets and the children of a task, and what was made from it, see [Client].
 type ItemReader interface {
+	Subjects(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]*Subject, error)
 	Plan(ctx context.Context, id uuid.UUID) (Plan, error)
 	Children(ctx context.Context, parent, after uuid.UUID, limit int, states bool) ([]ChildTask, error)
 	Targets(ctx context.Context, id uuid.UUID, first, last int) ([]TargetPage, error)

@@ -52,6 +52,8 @@ type Options struct {
 	Sample *RandomSample `json:"sample,omitempty"`
 	// Sources are the tasks that the targets are from, in the order of their positions; none: of one task, or of none.
 	Sources []Source `json:"sources,omitempty"`
+	// SelectedBy is the newest task that was made of failed items of several tasks, and has items of this one; zero: none.
+	SelectedBy uuid.UUID `json:"selected_by,omitzero"`
 	// Strategy is what becomes of errors; nil: what the kind says.
 	Strategy taskpolicy.Strategy `json:"strategy,omitempty"`
 	// Policies are decided with the writes of the task and its children, by PolicyState.
@@ -95,7 +97,7 @@ func (t *NewTask) SetTimes(now time.Time) {
 func (o *Options) Given() bool {
 	return o != nil && (o.Conditions != (lifecycle.Conditions{}) || o.Preview || o.DryRun || o.Previewed != 0 || len(o.ChangeLimits) > 0 ||
 		o.Child != nil || o.MaxParallel != 0 || o.OnFailure != "" ||
-		o.Times != (lifecycle.Times{}) || o.OfKind != (TimesOfKind{}) || o.MaxRate != 0 || len(o.Limits) > 0 || len(o.Stages) > 0 || o.Keep != 0 || len(o.Sources) > 0 ||
+		o.Times != (lifecycle.Times{}) || o.OfKind != (TimesOfKind{}) || o.MaxRate != 0 || len(o.Limits) > 0 || len(o.Stages) > 0 || o.Keep != 0 || len(o.Sources) > 0 || o.SelectedBy != uuid.Nil ||
 		o.Sample != nil || len(o.Strategy) > 0 || len(o.Policies) > 0 || len(o.Notify) > 0 || o.Watched || !reflect.ValueOf(o.PolicyState).IsZero())
 }
 
@@ -166,6 +168,11 @@ func WithMaxParallel(text []byte, n int) (string, error) {
 // WithMaxRate returns stored options with another rate; 0 removes it.
 func WithMaxRate(text []byte, rate float64) (string, error) {
 	return withOption(text, "max_rate", strconv.FormatFloat(rate, 'g', -1, 64))
+}
+
+// WithSelectedBy returns stored options with another SelectedBy.
+func WithSelectedBy(text []byte, id uuid.UUID) (string, error) {
+	return withOption(text, "selected_by", strconv.Quote(id.String()))
 }
 
 // RateRaised reports whether another rate lets a task with these options process more items a second; one that is not

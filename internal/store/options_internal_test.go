@@ -16,7 +16,7 @@ func TestOptionsGiven(t *testing.T) {
 		Conditions: lifecycle.Conditions{Canary: 1}, Preview: true, DryRun: true, Previewed: 2, ChangeLimits: []Change{{Verb: "delete"}},
 		Child: &Child{Number: 1}, MaxParallel: 2, OnFailure: FailurePauses,
 		Times: lifecycle.Times{Window: "22:00-06:00 UTC"}, MaxRate: 50, Limits: []Limit{{Key: "k", AtMost: 1}},
-		OfKind: TimesOfKind{TimeLimit: 1}, Stages: map[string]StageOptions{"bill": {Priority: 1, Options: Options{MaxRate: 5}}}, Keep: 1, Sources: []Source{{From: 1}},
+		OfKind: TimesOfKind{TimeLimit: 1}, Stages: map[string]StageOptions{"bill": {Priority: 1, Options: Options{MaxRate: 5}}}, Keep: 1, Sources: []Source{{From: 1}}, SelectedBy: SystemOwner,
 		Sample: &RandomSample{Probability: 0.5, Seed: 7}, Strategy: taskpolicy.Strategy{{Do: taskpolicy.SkipItem}},
 		Policies: taskpolicy.Policies{{Do: taskpolicy.Stop}}, PolicyState: PolicyState{Attempts: 1}, Watched: true, Notify: []notice.Subscription{{Target: "ops"}},
 	}

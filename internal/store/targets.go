@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/classify"
 )
 
@@ -35,6 +37,9 @@ type NewTargets struct {
 	// Distinct: the targets are of another set. Their size and their order are not
 	// checked, and duplicates stay.
 	Distinct bool
+	// Selected are the tasks of which a derived task has failed items; complete once Keys has ended. Their [Options.SelectedBy] is
+	// the derived task.
+	Selected []uuid.UUID `json:"-"`
 	Sampling Sampling
 
 	// Finding: the task finds its targets when it starts, see [Found]. There are no Keys.

@@ -235,3 +235,63 @@ func TestFollowPartsRefused(t *testing.T) {
 		}
 	})
 }
+
+// What RetryFailed has retried is not selected, and what was selected is not retried, as long as the new task is kept.
+func TestFollowOnce(t *testing.T) {
+	eachFollowed(t, func(s *shapeTest) {
+		s.x.repairs.Store(false)
+		ids := map[string]taskkit.ID{}
+		for _, shape := range []string{"ranges", "buckets", "plain"} {
+			ids[shape] = s.as(shape)
+			s.ended(ids[shape])
+		}
+		duplicate := func(what string, of taskkit.ID, err error) {
+			s.Helper()
+			if e, ok := errors.AsType[*taskkit.DuplicateError](err); !ok || e.ID != of {
+				s.Errorf("%s: %v, want an error that names task %s", what, err, of)
+			}
+		}
+		s.x.repairs.Store(true)
+		retry, err := s.client.RetryFailed(s.Context(), ids["buckets"])
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.ended(retry)
+		for _, tasks := range [][]taskkit.ID{{ids["buckets"]}, {ids["buckets"], ids["plain"]}, {ids["ranges"], ids["buckets"]}} {
+			_, err = s.client.RetrySelected(s.Context(), taskkit.Failures{Tasks: tasks})
+			duplicate("a selection of a task that was retried", retry, err)
+		}
+		// The same items failed in both, so the new task has none from the older one.
+		selected, err := s.client.RetrySelected(s.Context(), taskkit.Failures{Tasks: []taskkit.ID{ids["ranges"], ids["plain"]}})
+		if err != nil {
+			s.Fatal(err)
+		}
+		if task := s.ended(selected); task.Progress.Total != 12 {
+			s.Errorf("the selection: %+v", task.Progress)
+		}
+		for _, shape := range []string{"ranges", "plain"} {
+			_, err = s.client.RetryFailed(s.Context(), ids[shape])
+			duplicate("a retry of what was selected", selected, err)
+			duplicate("its check", selected, s.client.CheckRetryFailed(s.Context(), ids[shape]))
+		}
+		again, err := s.client.RetryFailed(s.Context(), ids["ranges"], taskkit.WithIdempotencyKey("again"))
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.ended(again)
+		if _, err := s.client.Delete(s.Context(), selected); err != nil {
+			s.Fatal(err)
+		}
+		if _, err := s.client.RetryFailed(s.Context(), ids["plain"]); err != nil {
+			s.Errorf("a retry after the selection was deleted: %v", err)
+		}
+		// Of the kind, only the ranges are left, since the key of their retry was another, and the selection was deleted.
+		rest, err := s.client.RetrySelected(s.Context(), taskkit.Failures{Kind: "shape", From: s.task(ids["ranges"]).Created})
+		if err != nil {
+			s.Fatal(err)
+		}
+		if task := s.ended(rest); task.Follows != ids["ranges"] {
+			s.Errorf("the selection by kind follows %s, want the ranges of %v", task.Follows, ids)
+		}
+	})
+}

@@ -43,6 +43,13 @@ func (s *Store) Derive(ctx context.Context, from uuid.UUID, notify bool, makes f
 	if err := s.Insert(ctx, tasks, notify); err != nil {
 		return uuid.Nil, err
 	}
+	if made.Targets != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, source := range made.Targets.Selected {
+			s.changeOptions(source, func(o *store.Options) { o.SelectedBy = tasks[0].ID })
+		}
+	}
 	return tasks[0].ID, nil
 }
 

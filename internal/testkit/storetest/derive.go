@@ -155,6 +155,7 @@ func deriveOfSeveral(e *env) {
 				err = fmt.Errorf("task %s was read, want %s", also.Task.ID, other)
 			}
 			t.Options.Sources = append(t.Options.Sources, store.Source{Task: from}, store.Source{Task: other, From: also.Plan.Frozen.Total})
+			t.Targets.Selected = []uuid.UUID{from, other}
 			_ = yield([]byte("1"), err) && yield([]byte("2"), nil) && yield([]byte("3"), nil)
 		}}
 		return t, nil
@@ -163,6 +164,11 @@ func deriveOfSeveral(e *env) {
 	options, err := e.s.TaskOptions(e.ctx(), id)
 	e.ok(err)
 	is(e, "sources", fmt.Sprint(options.Sources), fmt.Sprint([]store.Source{{Task: from}, {Task: other, From: 2}}))
+	for _, source := range []uuid.UUID{from, other} {
+		options, err := e.s.TaskOptions(e.ctx(), source)
+		e.ok(err)
+		is(e, "selected by", options.SelectedBy, id)
+	}
 	if _, err := e.s.Derive(e.ctx(), from, false, func(o store.Origin) (store.NewTask, error) {
 		_, err := o.Also(e.ctx(), uuid.New())
 		return o.Follow(), err
