@@ -2,6 +2,7 @@ package taskkit
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
@@ -44,12 +45,17 @@ func (c *Client) Resume(ctx context.Context, id ID, opts ...RequestOption) (*Tas
 	return c.request(ctx, id, lifecycle.ActResume, opts)
 }
 
+// skipInParts is the problem of [WithSkip] for a task whose items are in its parts.
+const skipInParts = "the task has buckets or ranges, which process its items, and one of these is retried with WithSkip while the task is open: submit the task with WithChildFailure(PauseParent), " +
+	"retry the part that has failed with WithSkip when the task is paused, and resume the task"
+
 // WithSkip lets [Client.Retry] skip one item, such as one that kills its workers:
 // the element that [Take] returns next is recorded as a failed item with the code
 // skipped, by its position, and the task continues after it. It is an
 // *[OptionError] for another request, for a task whose last element has been taken,
 // and for one whose executor has made checkpoints without Take. An executor that
-// does not use Take keeps its position itself and still processes the item.
+// does not use Take keeps its position itself and still processes the item. In a task with buckets or ranges, these have
+// the items: with [WithChildFailure] and [PauseParent] a part that fails pauses the task, is retried with WithSkip, and the task resumed.
 //
 // It lets [Client.Stop] leave out the rest of a bucket or of a stage, for a reason that [WithReason] gives. The
 // parent goes on without it, and is partial in the end. A part that has failed is retried first.
@@ -101,6 +107,11 @@ func (c *Client) send(ctx context.Context, id ID, r store.Request) (*Task, error
 		return nil, err
 	}
 	t, err := op.Request(ctx, id, r)
+	if errors.Is(err, store.ErrNoSkip) {
+		if buckets, ranges, splitErr := isSplit(ctx, op, id); splitErr == nil && (buckets || ranges) {
+			return nil, &OptionError{"WithSkip", skipInParts}
+		}
+	}
 	if err != nil {
 		return nil, c.public(ctx, err)
 	}

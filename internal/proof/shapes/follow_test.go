@@ -295,3 +295,41 @@ func TestFollowOnce(t *testing.T) {
 		}
 	})
 }
+
+// An item of a range or a bucket is skipped as the refusal for its task says.
+func TestSkipInParts(t *testing.T) {
+	eachFollowed(t, func(s *shapeTest) {
+		s.x.poison.Store(6) // where the second batch of a part begins
+		for _, shape := range []string{"ranges", "buckets"} {
+			failed := s.as(shape)
+			s.ended(failed)
+			_, err := s.client.Retry(s.Context(), failed, taskkit.WithSkip())
+			s.refusedBy("skip an item of "+shape, "WithSkip", err)
+			if err == nil || !strings.Contains(err.Error(), "PauseParent") {
+				s.Errorf("skip an item of %s: %v", shape, err)
+			}
+
+			s.forget()
+			id := s.as(shape, taskkit.WithChildFailure(taskkit.PauseParent))
+			s.until("the task is paused", func() bool { return s.task(id).Control == taskkit.ControlPause })
+			children, err := s.client.Children(s.Context(), id, taskkit.ID{}, 100)
+			if err != nil {
+				s.Fatal(err)
+			}
+			for _, child := range children {
+				if child.Status != taskkit.StatusFailure {
+					continue
+				}
+				if _, err := s.client.Retry(s.Context(), child.ID, taskkit.WithSkip()); err != nil {
+					s.Fatal(err)
+				}
+			}
+			if _, err := s.client.Resume(s.Context(), id); err != nil {
+				s.Fatal(err)
+			}
+			if task, touched := s.ended(id), s.touched(); task.Status != taskkit.StatusCompleted || task.Progress.Failed != 13 || int64(touched) != task.Progress.Done {
+				s.Errorf("%s: %s, %s, %+v, %d were processed", shape, task.Status, task.StatusDetail, task.Progress, touched)
+			}
+		}
+	})
+}

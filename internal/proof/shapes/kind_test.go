@@ -33,9 +33,10 @@ const shapeNumbers = 120
 
 // shaped is one executor for tasks of all shapes. Of its numbers, those that end in 0 fail, and multiples of 7 are skipped.
 type shaped struct {
-	repairs atomic.Bool // nothing fails any more
-	breaks  atomic.Bool // all batches fail
-	overlap atomic.Bool // each bucket finds all numbers
+	repairs atomic.Bool  // nothing fails any more
+	breaks  atomic.Bool  // all batches fail
+	poison  atomic.Int32 // the batch that begins with this number fails
+	overlap atomic.Bool  // each bucket finds all numbers
 	hold    atomic.Pointer[chan struct{}]
 	running atomic.Int32
 	most    atomic.Int32 // how many batches ran at once
@@ -81,7 +82,7 @@ func (x *shaped) Execute(ctx context.Context, b *shapeBatch) (taskkit.Next, erro
 			return next, ctx.Err()
 		}
 	}
-	if x.breaks.Load() {
+	if x.breaks.Load() || len(numbers) > 0 && int32(numbers[0]) == x.poison.Load() {
 		return next, taskkit.Permanent("broken", errPlanned)
 	}
 	for _, n := range numbers {
