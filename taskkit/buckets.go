@@ -229,6 +229,7 @@ func (c *call[Spec, State, Result]) mergeBuckets(ctx context.Context, s *session
 		next.LeftOut, err = leftOut(ctx, s, counts.Stopped)
 	}
 	s.SetSum(counts.Progress())
+	counts.Total = max(counts.Total, 0) // no part is to come
 	return next, state, err
 }
 

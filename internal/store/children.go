@@ -56,7 +56,8 @@ const (
 type Wait struct {
 	OpenAtMost int64
 	OnFailure  OnFailure
-	// Total is the number of items of all children, of which some do not exist yet; 0: it is the sum of theirs, and -1: unknown.
+	// Total is the number of items of all children, of which some do not exist yet; 0: it is the sum of theirs, and -1: unknown. Without a
+	// checkpoint it stays as it was.
 	Total int64
 	// Seen is how many failed children have paused the parent already. With
 	// [FailurePauses] more of them wake it.

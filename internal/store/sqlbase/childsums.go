@@ -156,6 +156,13 @@ func (t Statements) recordSums(ctx context.Context, q store.Querier, w *store.Wr
 	if err != nil {
 		return err
 	}
+	total := sums.Total
+	switch {
+	case w.Wait != nil && w.Checkpoint:
+		total = w.Wait.Total
+	case w.To == lifecycle.Completed && w.Checkpoint:
+		total = max(total, 0) // all children are there
+	}
 	counts := map[uuid.UUID]store.ChildCounts{w.ID: sums.Ended}
 	if known {
 		isOpen := make(map[uuid.UUID]bool, len(open))
@@ -166,7 +173,7 @@ func (t Statements) recordSums(ctx context.Context, q store.Querier, w *store.Wr
 		switch {
 		case len(ended) > 0:
 			err = t.addChildren(ctx, q, counts, "q.id "+t.anyID("$1"), t.idsArg(ended))
-		case len(open) == len(sums.Open) && (w.Wait == nil || w.Wait.Total == sums.Total):
+		case len(open) == len(sums.Open) && total == sums.Total:
 			return nil // as at the last time
 		}
 	} else {
@@ -176,10 +183,7 @@ func (t Statements) recordSums(ctx context.Context, q store.Querier, w *store.Wr
 	if err != nil {
 		return err
 	}
-	if w.Wait != nil {
-		sums.Total = w.Wait.Total
-	}
-	text, err := json.Marshal(store.ChildSums{Ended: counts[w.ID], Open: open, Total: sums.Total})
+	text, err := json.Marshal(store.ChildSums{Ended: counts[w.ID], Open: open, Total: total})
 	if err != nil {
 		return err
 	}

@@ -89,10 +89,15 @@ func (s *Store) recordParent(w *store.Write) {
 		f := s.family(w.ID)
 		f.wait, f.waits, f.fence, f.seq = *w.Wait, true, w.Fence, w.Seq
 		if w.Checkpoint {
+		total := f.wait.Total
+		if w.Checkpoint {
+			total = w.Wait.Total
+		}
 			f.seq++
 		}
 		if w.Wait.Ending != nil {
 			ending := *w.Wait.Ending
+		f.wait.Total = total
 			f.wait.Ending = &ending
 		}
 	}
@@ -103,6 +108,9 @@ func (s *Store) recordParent(w *store.Write) {
 	case w.HasChildren && w.To.Terminal():
 		s.endWait(w.ID)
 	case w.HasChildren:
+		if f := s.families[w.ID]; f != nil && w.To == lifecycle.Completed && w.Checkpoint {
+			f.wait.Total = max(f.wait.Total, 0) // all children are there
+		}
 		s.family(w.ID).waits = true
 	}
 }
