@@ -225,19 +225,23 @@ func (c *call[Spec, State, Result]) mergeBuckets(ctx context.Context, s *session
 	switch {
 	case isDryRun(s):
 		next.LeftOut = dryRun
-	case err == nil && counts.Stopped > 0:
-		next.LeftOut, err = leftOut(ctx, s, counts.Stopped)
+	case err == nil:
+		// Parts that have failed have left items too, if the task is to go on without them.
+		next.LeftOut, err = leftOut(ctx, s, counts.Stopped+counts.Statuses[lifecycle.Failure]+counts.Statuses[lifecycle.Error])
 	}
-	s.SetSum(counts.Progress())
 	counts.Total = max(counts.Total, 0) // no part is to come
+	s.SetSum(counts.Progress())
 	return next, state, err
 }
 
 // namedParts is how many parts that were left out the detail of a task names.
 const namedParts = 10
 
-// leftOut names the parts of a task that were left out, see [WithSkip].
+// leftOut names the parts of a task that were left out, see [WithSkip], or have failed; "": there are none.
 func leftOut(ctx context.Context, s *session.Step, all int64) (string, error) {
+	if all == 0 {
+		return "", nil
+	}
 	var names []string
 	for after := uuid.Nil; len(names) < namedParts && int64(len(names)) < all; {
 		page, err := s.Children(ctx, after, mergePage, false)
@@ -246,7 +250,8 @@ func leftOut(ctx context.Context, s *session.Step, all int64) (string, error) {
 		}
 		for i := range page {
 			p := &page[i]
-			if after = p.ID; !p.Partial || len(names) == namedParts {
+			failed := p.Status == lifecycle.Failure || p.Status == lifecycle.Error
+			if after = p.ID; !p.Partial && !failed || len(names) == namedParts {
 				continue
 			}
 			name := "stage " + p.Stage
@@ -256,7 +261,11 @@ func leftOut(ctx context.Context, s *session.Step, all int64) (string, error) {
 			case p.Segment != nil:
 				name = fmt.Sprintf("bucket %d", p.Number)
 			}
-			names = append(names, fmt.Sprintf("%s (task %s)", name, p.ID))
+			how := ""
+			if failed {
+				how = ", in " + string(p.Status)
+			}
+			names = append(names, fmt.Sprintf("%s (task %s%s)", name, p.ID, how))
 		}
 		if len(page) < mergePage {
 			break

@@ -103,8 +103,9 @@ func (n Next) check() error {
 
 // WithChildFailure says what a bucket or a stage that fails means for the task. With
 // [FailParent], which is the default, no more buckets begin, and the task fails when those that
-// run have ended. With [ContinueParent] all buckets are run, and the task is complete although
-// some have failed. [PauseParent] pauses the task for each.
+// run have ended. With [ContinueParent] all buckets are run, and the task is COMPLETED although
+// some have failed, but partial, and its detail names these. [PauseParent] pauses the task for each; it is partial too if it is resumed
+// without a retry of these.
 //
 // It is an *[OptionError] for a kind without Segments. A task with stages always fails when a
 // stage has failed.

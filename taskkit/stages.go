@@ -109,7 +109,7 @@ func (c *call[Spec, State, Result]) runStages(ctx context.Context, s *session.St
 		return false, next, nil, Permanent(codeStageFailed, errors.New(strings.Join(turn.failed, "; ")))
 	}
 	counts, err := s.CountChildren(ctx)
-	if err == nil && counts.Stopped > 0 {
+	if err == nil {
 		next.LeftOut, err = leftOut(ctx, s, counts.Stopped)
 	}
 	s.SetSum(counts.Progress())

@@ -1,6 +1,7 @@
 package taskkit_test
 
 import (
+	"strings"
 	"testing"
 
 	"taskkit.dev/internal/testkit/testdb"
@@ -34,6 +35,38 @@ func TestRetryAfterAPolicyHasFailedParts(t *testing.T) {
 		task = ended(t, db, id)
 		if task.Status != taskkit.StatusCompleted || task.Partial || task.Progress != (taskkit.Progress{Total: 400, Done: 320, Failed: 40, Skipped: 40}) {
 			t.Errorf("after the retry it ended in %s: %s, partial %t, %+v", task.Status, task.StatusDetail, task.Partial, task.Progress)
+		}
+	})
+}
+
+// A task that goes on without a part that has failed is not done: it ends partial, says which part it is, and can be continued. Its total
+// is the total of all parts, also when it ends before all of them have begun.
+func TestFailedPartsMakeTheTaskPartial(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		d := mixedKind("whole_partial")
+		d.BatchSize, d.MaxBatchSize = 5, 5
+		k := taskkit.NewKind(d)
+		x := &troubled{err: taskkit.Permanent("odd", errPlanned), times: 1}
+		started(t, db, registered(k, x), quick(t, db))
+		id := submitted(t, db, k, below(100), taskkit.WithMaxParallel(2), taskkit.WithChildFailure(taskkit.ContinueParent))
+		task := ended(t, db, id)
+		if task.Status != taskkit.StatusCompleted || !task.Partial || task.Progress.Processed() == 100 || task.Progress.Total != 100 ||
+			!strings.HasPrefix(task.StatusDetail, "left_out: the rest of items 1 to ") || !strings.Contains(task.StatusDetail, ", in FAILURE)") {
+			t.Fatalf("ended in %s: %s, partial %t, %+v", task.Status, task.StatusDetail, task.Partial, task.Progress)
+		}
+		next, err := clientOf(db).Continue(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest := ended(t, db, next)
+		if all := task.Progress.Done + rest.Progress.Done; rest.Status != taskkit.StatusCompleted || rest.Partial || all != 100 {
+			t.Errorf("the task that continues it ended in %s: %s, and both have processed %d", rest.Status, rest.StatusDetail, all)
+		}
+		x.tries.Store(0)
+		task = ended(t, db, submitted(t, db, k, below(400), taskkit.WithMaxParallel(2)))
+		if task.Status != taskkit.StatusFailure || task.Progress.Total != 400 {
+			t.Errorf("ended in %s: %s, %+v", task.Status, task.StatusDetail, task.Progress)
 		}
 	})
 }
