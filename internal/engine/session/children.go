@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -128,12 +129,15 @@ func (f *children) retry() error {
 }
 
 // childFailed is the classification of a parent that fails because of its children. It
-// names one of them.
+// names one of them. That its time is over is not the fault of a bucket.
 func (f *children) childFailed() classify.Classification {
 	detail := fmt.Sprintf("%d of its children failed: retry the task, and it retries these", f.family.Failed)
 	ctx, cancel := f.c.short()
 	defer cancel()
 	if c, err := f.c.Store.FailedChild(ctx, f.c.task.ID); err == nil {
+		if f.c.times != nil && c.Bucket() && strings.HasPrefix(c.StatusDetail, string(lifecycle.DeadlineExceeded)) {
+			return f.c.times.over()
+		}
 		detail += fmt.Sprintf("; the first is %s: %s", c.ID, c.StatusDetail)
 	}
 	return classify.Classification{Class: lifecycle.Permanent, Code: classify.CodeChildFailed, Detail: classify.Clean(detail)}

@@ -26,6 +26,7 @@ type current struct {
 	log   *slog.Logger // of the executor
 	began time.Time
 
+	times    *times // nil: it may execute at any time
 	lease    store.Lease
 	state    json.RawMessage
 	progress lifecycle.Progress

@@ -38,7 +38,7 @@ func newTimes(c *current, p *store.Plan) (*times, error) {
 			return nil, err
 		}
 	}
-	c.options.Deadline = t.ofBuckets()
+	c.options.Deadline, c.times = t.ofBuckets(), t
 	return t, nil
 }
 
@@ -70,6 +70,12 @@ func (t *times) between(context.Context) (decision, error) {
 	w := t.c.requeue(fmt.Sprintf(lifecycle.ReasonWindow+"%s is closed", t.Window))
 	w.At = t.earlier(opens)
 	return decision{write: w}, nil
+}
+
+// over is the classification of the end of the task at the time at which its buckets had to end.
+func (t *times) over() classify.Classification {
+	why, detail := t.Expired(t.ofBuckets().Add(1), t.started, true)
+	return classify.Classification{Class: lifecycle.Permanent, Code: string(why), Detail: detail}
 }
 
 // earlier returns a time until which the task waits, or the time at which it fails if that is before.
