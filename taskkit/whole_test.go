@@ -70,3 +70,21 @@ func TestFailedPartsMakeTheTaskPartial(t *testing.T) {
 		}
 	})
 }
+
+// A policy that is reached with the last items of a task does nothing, since nothing is left, whether the task is divided or not.
+func TestPolicyReachedWithTheLastItems(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		k := taskkit.NewKind(mixedKind("policy_last"))
+		started(t, db, registered(k, newMixed()), quick(t, db))
+		for _, do := range []taskpolicy.Action{taskpolicy.Pause, taskpolicy.Stop, taskpolicy.Fail} {
+			for shape, opts := range map[string][]taskkit.SubmitOption{"whole": nil, "ranges": {taskkit.WithMaxParallel(2)}} {
+				policy := taskkit.WithPolicies(taskpolicy.Policy{When: taskpolicy.Condition{Items: &taskpolicy.Items{Of: taskpolicy.Processed, AtLeast: 100}}, Do: do})
+				task := ended(t, db, submitted(t, db, k, below(100), append(opts, policy)...))
+				if task.Status != taskkit.StatusCompleted || task.Partial {
+					t.Errorf("%s, %s: ended in %s: %s, partial %t", shape, do, task.Status, task.StatusDetail, task.Partial)
+				}
+			}
+		}
+	})
+}

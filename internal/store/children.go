@@ -132,6 +132,10 @@ func (c *ChildCounts) Progress() lifecycle.Progress {
 	return p
 }
 
+// AllProcessed reports whether all items were processed of a task that is divided into parts with a known total, so that nothing is left that
+// could be paused or stopped.
+func (c *ChildCounts) AllProcessed() bool { return c.Total > 0 && c.Items.Processed() >= c.Total }
+
 // Add adds n children in a status. Their totals are known, but for unknown ones.
 func (c *ChildCounts) Add(status lifecycle.Status, n int64, p lifecycle.Progress, unknown int64) {
 	if c.Statuses == nil {

@@ -122,6 +122,9 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 	if late {
 		if err := t.passOnLate(ctx, q, lifecycle.Pause, ids); err != nil {
 			return nil, err
+		if c.AllProcessed() {
+			continue
+		}
 		}
 	}
 	if !reached && !late {

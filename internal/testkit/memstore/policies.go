@@ -32,6 +32,12 @@ func (s *Store) decidePolicies(commit int64, r *row, change int, w *store.Write)
 		at := p.Progress
 		if len(s.children(p.ID)) > 0 {
 			c := s.sumOfChildren(p.ID)
+			if c.AllProcessed() {
+				if p != r && (p.Control == lifecycle.Pause || p.Control == lifecycle.Stop) {
+					s.passOnWritten(r, p.Control, change)
+				}
+				continue // no policy fires, as with the end of a task without children
+			}
 			sum := c.Progress()
 			at.Done, at.Failed, at.Skipped = max(at.Done, sum.Done), max(at.Failed, sum.Failed), max(at.Skipped, sum.Skipped)
 		}

@@ -24,7 +24,7 @@ func (s *Store) checkPolicies(commit int64, r *row, change int) bool {
 		}
 		sums := s.sumOfChildren(p.ID)
 		reason := policy.StopReason(sums.Progress())
-		if reason == "" || written(p) || !p.Status.Live() || !lifecycle.TakesPause(p.Control, p.ControlReason) {
+		if reason == "" || sums.AllProcessed() || written(p) || !p.Status.Live() || !lifecycle.TakesPause(p.Control, p.ControlReason) {
 			continue
 		}
 		t := p.Task
