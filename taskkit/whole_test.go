@@ -39,6 +39,46 @@ func TestRetryAfterAPolicyHasFailedParts(t *testing.T) {
 	})
 }
 
+// atEnd are the numbers below n, with the number that has trouble before this place.
+func atEnd(n, place int) []int {
+	numbers := below(n).Numbers
+	numbers[trouble], numbers[place-1] = numbers[place-1], trouble
+	return numbers
+}
+
+// A strategy that pauses or stops the task because of an item of a part pauses or stops the whole task, also when the item is in the last
+// batch of the part.
+func TestStrategyOfPartsIsForTheWholeTask(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		d := mixedKind("whole_strategy")
+		d.BatchSize, d.MaxBatchSize = 5, 5
+		k := taskkit.NewKind(d)
+		started(t, db, registered(k, &troubled{err: taskkit.Permanent("odd", errPlanned), how: "fail"}), quick(t, db))
+		c := clientOf(db)
+		by := func(do taskpolicy.Reaction) taskkit.SubmitOption {
+			return taskkit.WithStrategy(taskpolicy.Strategy{{Codes: []string{"odd"}, Do: do}})
+		}
+		for name, numbers := range map[string][]int{"in the first range": below(100).Numbers, "in the last batch of a range": atEnd(100, 13)} {
+			id := submitted(t, db, k, numbersSpec{Numbers: numbers}, taskkit.WithMaxParallel(1), by(taskpolicy.PauseTask))
+			until(t, name+": the task is paused", func() bool { return mustTask(t, db, id).Control == taskkit.ControlPause })
+			if task := mustTask(t, db, id); !strings.HasPrefix(task.ControlReason, "strategy: pause_task: item 7 ") {
+				t.Errorf("%s: %s", name, task.ControlReason)
+			}
+			if _, err := c.Resume(t.Context(), id); err != nil {
+				t.Fatal(name, err)
+			}
+			if task := ended(t, db, id); task.Status != taskkit.StatusCompleted || task.Partial || task.Progress.Processed() != 100 {
+				t.Errorf("%s: after the resume it ended in %s: %s, %+v", name, task.Status, task.StatusDetail, task.Progress)
+			}
+			id = submitted(t, db, k, numbersSpec{Numbers: numbers}, taskkit.WithMaxParallel(1), by(taskpolicy.StopTask))
+			if task := ended(t, db, id); task.Status != taskkit.StatusCompleted || !task.Partial || task.Progress.Processed() == 100 {
+				t.Errorf("%s: stopped, it ended in %s: %s, partial %t, %+v", name, task.Status, task.StatusDetail, task.Partial, task.Progress)
+			}
+		}
+	})
+}
+
 // A task that goes on without a part that has failed is not done: it ends partial, says which part it is, and can be continued. Its total
 // is the total of all parts, also when it ends before all of them have begun.
 func TestFailedPartsMakeTheTaskPartial(t *testing.T) {

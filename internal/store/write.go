@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/taskkit/notice"
 )
@@ -81,6 +83,9 @@ type Write struct {
 	// Pause is why the task is paused by the write, unless another request stands on it; "": it is not. Stop is why it is stopped,
 	// unless a request to end it stands on it. Not with an end.
 	Pause, Stop string
+	// Whole is the task that Pause and Stop are for, with all its children: the task of the write is a bucket or a range of it, and may
+	// end. Zero: they are for the task of the write alone.
+	Whole uuid.UUID
 	// Memo is what the task remembers of its children, only with Checkpoint; nil leaves it.
 	Memo json.RawMessage
 	// HasChildren, with an end: the task may have children. While one of them is open the

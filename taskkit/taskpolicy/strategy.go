@@ -84,7 +84,7 @@ const (
 	// SkipItem records the item as skipped, and the task continues.
 	SkipItem Reaction = "skip_item"
 	// PauseTask pauses the task, until a person resumes it. An item has failed then; a batch is rolled back, and is tried
-	// again after the resume.
+	// again after the resume. Of a bucket or a range it pauses the whole task, and so does StopTask.
 	PauseTask Reaction = "pause_task"
 	// StopTask ends the task as a requested stop does: what was done stays. An item has failed then; a batch is rolled back.
 	StopTask Reaction = "stop_task"

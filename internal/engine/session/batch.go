@@ -68,7 +68,7 @@ func (s *Session) batch() flow {
 	s.reportBatch(step, r.took, r.Progress, classify.Classification{})
 	s.summed = step.isSum()
 	then := s.next(r)
-	if d := step.decision(); d != nil && !r.To.Terminal() {
+	if d := step.decision(); d != nil && (!r.To.Terminal() || s.isBucket()) {
 		then = s.request(&r.Write, d, then)
 	}
 	s.check(&r.Write)

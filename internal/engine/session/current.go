@@ -95,6 +95,14 @@ func (c *current) isDivided() bool {
 	return c.kind.Divisible && c.options != nil && c.options.MaxParallel > 0 && !c.isBucket()
 }
 
+// whole is the task that the task is a bucket or a range of; zero: it is none.
+func (c *current) whole() uuid.UUID {
+	if !c.isBucket() {
+		return uuid.Nil
+	}
+	return c.parent().Parent
+}
+
 // piece is the part of its parent's targets that the task has; nil: it is no range.
 func (c *current) piece() *store.Range {
 	if c.parent() == nil {

@@ -176,12 +176,15 @@ func (s *Session) reactBy(step *Step, c *classify.Classification) (flow, bool) {
 	case taskpolicy.FailTask:
 		c.Class = lifecycle.Permanent
 	case taskpolicy.PauseTask:
-		w := s.requeue("")
-		w.Attempt = s.attempt(*c)
-		s.watch(w)
-		w.Pause = classify.Clean(fmt.Sprintf("%s%s: a batch has failed with %s: %s", lifecycle.ReasonStrategy, on.Do, c.Code, c.Detail))
+		w, reason := s.requestBy(on.Do, *c)
+		w.Pause = reason
 		return s.write(w), true
 	case taskpolicy.StopTask:
+		if s.isBucket() {
+			w, reason := s.requestBy(on.Do, *c)
+			w.Stop = reason
+			return s.write(w), true
+		}
 		return s.end(ending{status: lifecycle.Completed, how: EndStop, class: *c}), true
 	case taskpolicy.DeferItem, taskpolicy.SkipItem, taskpolicy.FailItem:
 		if n := step.takenItems(); n > 1 {
@@ -193,14 +196,27 @@ func (s *Session) reactBy(step *Step, c *classify.Classification) (flow, bool) {
 	return continueSession, false
 }
 
-// request makes the write of a batch pause or stop the task, as the strategy has decided. A task that is to be stopped waits for nothing:
-// the session ends it.
+// requestBy is the write that gives a task back because the strategy pauses or stops it, or the task that it is a part of, after the
+// error of a batch, and why.
+func (s *Session) requestBy(do taskpolicy.Reaction, c classify.Classification) (w *store.Write, reason string) {
+	w = s.requeue("")
+	w.Attempt, w.Whole = s.attempt(c), s.whole()
+	s.watch(w)
+	return w, classify.Clean(fmt.Sprintf("%s%s: a batch has failed with %s: %s", lifecycle.ReasonStrategy, do, c.Code, c.Detail))
+}
+
+// request makes the write of a batch pause or stop the task, as the strategy has decided, or the task that it is a part of, even with
+// the end of the part. A task that is to be stopped waits for nothing: the session ends it.
 func (s *Session) request(w *store.Write, d *decided, then flow) flow {
+	w.Whole = s.whole()
 	if d.do == taskpolicy.PauseTask {
 		w.Pause = d.reason
 		return then
 	}
 	w.Stop = d.reason
+	if w.To.Terminal() {
+		return then
+	}
 	w.To, w.Delay, w.At, w.Reason, w.Wait, w.Attempts = lifecycle.Executing, 0, time.Time{}, "", nil, 0
 	return continueSession
 }

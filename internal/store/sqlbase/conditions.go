@@ -12,6 +12,7 @@ import (
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlrows"
+	"taskkit.dev/taskkit/notice"
 )
 
 // storedOptions are the stored options of tasks, as text. A task without options is
@@ -105,11 +106,48 @@ func (t Statements) recordRequest(ctx context.Context, q store.Querier, w *store
 	if reason == "" || w.Wait != nil {
 		return lifecycle.None, nil
 	}
+	if w.Whole != uuid.Nil {
+		return t.requestWhole(ctx, q, w, control, reason)
+	}
 	made, err := t.request(ctx, q, w, control, reason)
 	if err != nil || !made {
 		return lifecycle.None, err
 	}
 	return control, nil
+}
+
+// requestWhole makes the request of a write on the task that its task is a part of, and on all parts, unless a request stands on it that
+// goes before. It returns what is requested of the task of the write then. A part that ends has no request.
+func (t Statements) requestWhole(ctx context.Context, q store.Querier, w *store.Write, control lifecycle.Control, reason string) (lifecycle.Control, error) {
+	g := governed{id: w.Whole, parent: true}
+	_, err := sqlrows.Query(ctx, q, t.SQL("SELECT q.workflow_status, q.control FROM {s}taskkit_queued_task q WHERE q.id = $1"), []any{w.Whole.String()},
+		func(rows *sql.Rows) error { return rows.Scan(&g.status, &g.control) })
+	if err != nil || !g.status.Live() {
+		return lifecycle.None, err
+	}
+	if w.To.Terminal() {
+		sums, err := t.sumChildren(ctx, q, []uuid.UUID{w.Whole})
+		if c := sums[w.Whole]; err != nil || c.AllProcessed() {
+			return lifecycle.None, err
+		}
+	}
+	made, err := t.requestAll(ctx, q, &g, requestedOf{control: control}, reason)
+	switch {
+	case err != nil:
+		return lifecycle.None, err
+	case made:
+		err = t.announce(ctx, q, notice.Policy, w.Whole)
+	case g.control == lifecycle.Pause || g.control == lifecycle.Stop:
+		if control = g.control; !w.To.Terminal() { // its row was locked when that was passed on, perhaps
+			err = t.passOnLate(ctx, q, control, []uuid.UUID{w.ID})
+		}
+	default:
+		control = lifecycle.None
+	}
+	if w.To.Terminal() {
+		control = lifecycle.None
+	}
+	return control, err
 }
 
 // pause pauses a task after a write, as [lifecycle.TakesPause] defines.

@@ -31,7 +31,7 @@ SELECT ` + columns + ` FROM above JOIN {s}taskkit_queued_task q ON q.id = above.
 WHERE ` + condition + ` ORDER BY q.id ` + lock)
 }
 
-// LockPolicies locks the tasks whose stop policies the writes may reach, before the rows of the writes, as every statement locks
+// LockPolicies locks the tasks whose stop policies the writes may reach, and those that the writes pause or stop, before the rows of the writes, as every statement locks
 // parents before children. So of two writes at once the later one sees the failed items of both.
 func (t Statements) LockPolicies(ctx context.Context, q store.Querier, writes []*store.Write) error {
 	ids, query := ofParents(writes), t.withPolicy("1", t.lockRow("q"))
@@ -39,13 +39,29 @@ func (t Statements) LockPolicies(ctx context.Context, q store.Querier, writes []
 		ids = append(ids, watched...)
 		query = t.withOptions("1", "(p.options ->> CAST('stop_after' AS text) IS NOT NULL OR p.options ->> CAST('policies' AS text) IS NOT NULL)", t.lockRow("q"))
 	}
+	args := []any{}
+	if parts, wholes := ofParts(writes); len(wholes) > 0 {
+		ids = append(ids, parts...)
+		query = t.withOptions("1", "(p.options ->> CAST('stop_after' AS text) IS NOT NULL OR p.options ->> CAST('policies' AS text) IS NOT NULL OR q.id "+t.anyID("$2")+")", t.lockRow("q"))
+		args = append(args, t.idsArg(wholes))
+	}
 	if len(ids) == 0 || t.dialect == dialect.SQLite { // the caller is the only writer there
 		return nil
 	}
-	if _, err := sqlrows.Count(ctx, q, query, t.idsArg(ids)); err != nil {
+	if _, err := sqlrows.Count(ctx, q, query, append([]any{t.idsArg(ids)}, args...)...); err != nil {
 		return fmt.Errorf("lock the tasks above %d tasks: %w", len(ids), err)
 	}
 	return nil
+}
+
+// ofParts are the tasks of writes that pause or stop the task that theirs is a part of, and these tasks.
+func ofParts(writes []*store.Write) (parts, wholes []uuid.UUID) {
+	for _, w := range writes {
+		if w.Whole != uuid.Nil {
+			parts, wholes = append(parts, w.ID), append(wholes, w.Whole)
+		}
+	}
+	return parts, wholes
 }
 
 // ofParents are the tasks of writes that check the tasks above.
@@ -106,6 +122,9 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 			return nil, fmt.Errorf("count the children of task %s: %w", of.id, err)
 		}
 		c := counts[of.id]
+		if c.AllProcessed() {
+			continue
+		}
 		reason := of.policy.StopReason(c.Progress())
 		if reason == "" {
 			continue
@@ -122,9 +141,6 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 	if late {
 		if err := t.passOnLate(ctx, q, lifecycle.Pause, ids); err != nil {
 			return nil, err
-		if c.AllProcessed() {
-			continue
-		}
 		}
 	}
 	if !reached && !late {

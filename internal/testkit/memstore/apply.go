@@ -143,6 +143,10 @@ func (s *Store) make(commit int64, by string, r *row, t *Task, w *store.Write) s
 		s.results[w.ID] = &result{text: slices.Clone(w.Result), revision: w.Revision, keep: w.Keep, expiry: expiry(now, w.Keep.Unfetched)}
 	}
 	a := store.Applied{OK: true, Control: t.Control}
+	if w.Whole != uuid.Nil {
+		s.requestWhole(commit, r, change, w)
+		a.Control = r.Control
+	}
 	if w.CheckParents && s.checkPolicies(commit, r, change) {
 		a.Control = lifecycle.Pause
 	}

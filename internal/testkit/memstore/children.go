@@ -73,6 +73,8 @@ func (s *Store) keepsOpen(w *store.Write) bool {
 // requests makes the request of a write itself, if the task can take it, on the row before it. It reports whether it did.
 func requests(w *store.Write, t *Task) bool {
 	switch {
+	case w.Whole != uuid.Nil:
+		return false
 	case w.Stop != "" && lifecycle.TakesStop(t.Control):
 		t.Row = t.Stop(w.Stop)
 	case w.Stop == "" && w.Pause != "" && lifecycle.TakesPause(t.Control, t.ControlReason):
@@ -87,17 +89,17 @@ func requests(w *store.Write, t *Task) bool {
 func (s *Store) recordParent(w *store.Write) {
 	if w.Wait != nil {
 		f := s.family(w.ID)
-		f.wait, f.waits, f.fence, f.seq = *w.Wait, true, w.Fence, w.Seq
-		if w.Checkpoint {
 		total := f.wait.Total
 		if w.Checkpoint {
 			total = w.Wait.Total
 		}
+		f.wait, f.waits, f.fence, f.seq = *w.Wait, true, w.Fence, w.Seq
+		if w.Checkpoint {
 			f.seq++
 		}
+		f.wait.Total = total
 		if w.Wait.Ending != nil {
 			ending := *w.Wait.Ending
-		f.wait.Total = total
 			f.wait.Ending = &ending
 		}
 	}
@@ -106,11 +108,11 @@ func (s *Store) recordParent(w *store.Write) {
 	}
 	switch {
 	case w.HasChildren && w.To.Terminal():
-		s.endWait(w.ID)
-	case w.HasChildren:
 		if f := s.families[w.ID]; f != nil && w.To == lifecycle.Completed && w.Checkpoint {
 			f.wait.Total = max(f.wait.Total, 0) // all children are there
 		}
+		s.endWait(w.ID)
+	case w.HasChildren:
 		s.family(w.ID).waits = true
 	}
 }

@@ -73,13 +73,48 @@ func (s *Store) decidePolicies(commit int64, r *row, change int, w *store.Write)
 // passOnWritten passes a request on to the task of a write, which passOn steps over: it is part of the change that the write has made.
 func (s *Store) passOnWritten(r *row, c lifecycle.Control, change int) {
 	requested, action := lifecycle.PassOn(c, s.found(&r.Task))
-	if requested.Effect != lifecycle.Recorded {
+	if requested.Effect != lifecycle.Recorded && requested.Effect != lifecycle.Expedited {
 		return
 	}
 	s.addEvent(r, action, uuid.Nil)
 	r.Row, _ = r.Request(requested, uuid.Nil, lifecycle.ReasonParent, s.now())
 	after := r.Task
 	s.log[change].After = &after
+}
+
+// requestWhole makes the request of a write on the task that its task is a part of, and on all parts.
+func (s *Store) requestWhole(commit int64, r *row, change int, w *store.Write) {
+	p := s.tasks[w.Whole]
+	if p == nil || !p.Status.Live() {
+		return
+	}
+	if c := s.sumOfChildren(p.ID); w.To.Terminal() && c.AllProcessed() {
+		return
+	}
+	if !written(r) {
+		r.writer = new(Tx) // it is not stepped upon
+		defer func() { r.writer = nil }()
+	}
+	request, action, reason, takes := lifecycle.Change{Effect: lifecycle.Recorded, Control: lifecycle.Pause}, lifecycle.ActPause, w.Pause, lifecycle.TakesPause(p.Control, p.ControlReason)
+	if w.Stop != "" {
+		request.Control, action, reason, takes = lifecycle.Stop, lifecycle.ActStop, w.Stop, lifecycle.TakesStop(p.Control)
+		if p.Status == lifecycle.Queued {
+			request.Effect = lifecycle.Expedited
+		}
+	}
+	if takes && !written(p) {
+		s.events = append(s.events, event{task: p.ID, Event: store.Event{Created: s.now(), Action: string(action), Reason: reason, FromStatus: p.Status}})
+		t := p.Task
+		t.Row, _ = t.Request(request, uuid.Nil, reason, s.now())
+		if s.change(commit, "Check", p, &t) != nil {
+			return
+		}
+		s.wake()
+		s.pauseChildren(commit, p, false)
+	}
+	if (p.Control == lifecycle.Pause || p.Control == lifecycle.Stop) && r.Status.Live() {
+		s.passOnWritten(r, p.Control, change)
+	}
 }
 
 // clonedState is a state that shares no map with s.
