@@ -26,7 +26,8 @@ type Settings struct {
 	// MaxParallel is how many buckets of the task are open at once, see [WithMaxParallel]. More
 	// begin at once; fewer take effect as buckets end.
 	MaxParallel int
-	// Policies replace the policies of the task, see [WithPolicies]; a pointer to none removes them. None of the new ones has fired. The
+	// Policies replace the policies of the task, see [WithPolicies]; a pointer to none removes them. None of the new ones has fired. They
+	// count what the task has counted before, except items deferred with a code that no policy has named until now. The
 	// task must have been submitted with policies: its workers decide them from the beginning, or not at all.
 	Policies *taskpolicy.Policies
 }

@@ -361,6 +361,49 @@ func TestMID46Changed(t *testing.T) {
 	})
 }
 
+// Policies that were removed are decided when they are given again, while the session runs that began without any.
+func TestMID46GivenAgain(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		k, x := taskkit.NewKind(mixedKind("mixed_again")), newMixed()
+		calls, runs, gate := 0, make(chan struct{}), make(chan struct{})
+		x.err = func(b *numbersBatch) error {
+			if calls++; calls != 2 {
+				return nil
+			}
+			close(runs)
+			select {
+			case <-gate:
+			case <-t.Context().Done():
+			}
+			return nil
+		}
+		started(t, db, registered(k, x), unhurried(t, db))
+		c := clientOf(db)
+		id := submitted(t, db, k, below(100), taskkit.WithPolicies(taskpolicy.Policy{When: when(taskpolicy.Failed, 1), Do: taskpolicy.Pause}))
+		paused(t, db, id)
+		if _, err := c.Change(t.Context(), id, taskkit.Settings{Policies: new(taskpolicy.Policies)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Resume(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-runs:
+		case <-time.After(testdb.Patience(t)):
+			t.Fatal("the task was resumed and does not run")
+		}
+		odd := taskpolicy.Condition{Items: &taskpolicy.Items{Of: taskpolicy.Failed, Code: "odd", AtLeast: 3}}
+		if _, err := c.Change(t.Context(), id, taskkit.Settings{Policies: &taskpolicy.Policies{{When: odd, Do: taskpolicy.Stop}}}); err != nil {
+			t.Fatal(err)
+		}
+		close(gate)
+		if task := ended(t, db, id); !task.Partial || task.Progress.Failed != 3 {
+			t.Errorf("ended in %s: %s, %+v", task.Status, task.StatusDetail, task.Progress)
+		}
+	})
+}
+
 // StopAfter is the policy that pauses at the same mark.
 func TestMID46StopAfterIsAPolicy(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,7 @@ type Options struct {
 	SelectedBy uuid.UUID `json:"selected_by,omitzero"`
 	// Strategy is what becomes of errors; nil: what the kind says.
 	Strategy taskpolicy.Strategy `json:"strategy,omitempty"`
-	// Policies are decided with the writes of the task and its children, by PolicyState.
+	// Policies are decided with the writes of the task and its children, by PolicyState. Nil: it has never had some.
 	Policies    taskpolicy.Policies `json:"policies,omitempty"`
 	PolicyState PolicyState         `json:"policy_state,omitzero"`
 	// Notify are who is notified of the events of the task.
@@ -118,7 +118,7 @@ func (o *Options) OfBucket(c Child) *Options {
 }
 
 // Watches reports whether policies of the task, or of one above, count the writes of its children. False for nil.
-func (o *Options) Watches() bool { return o != nil && (len(o.Policies) > 0 || o.Watched) }
+func (o *Options) Watches() bool { return o != nil && (o.Policies != nil || o.Watched) }
 
 // OfStage are the options of a stage of the task, which it has besides its own. The stage executes when the task may: in the window
 // of the task unless it has its own, before both deadlines, and with the permits of both. Its own strategy goes before the

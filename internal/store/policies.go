@@ -64,16 +64,9 @@ func (o *Options) CountPolicies(w *Write) {
 			s.Deferred++
 		default:
 		}
-		if of == "" || !o.countsCode(of, w.Items[i].Code) {
-			continue
+		if of != "" && o.countsCode(of, w.Items[i].Code) {
+			s.add(CodeCount{of, w.Items[i].Code, 1})
 		}
-		if s.Codes == nil {
-			s.Codes = make(map[taskpolicy.Counter]map[string]int64)
-		}
-		if s.Codes[of] == nil {
-			s.Codes[of] = make(map[string]int64)
-		}
-		s.Codes[of][w.Items[i].Code]++
 	}
 }
 
@@ -83,7 +76,15 @@ func (o *Options) countsCode(of taskpolicy.Counter, code string) bool {
 }
 
 // counts reports whether a policy has such a condition.
-func (o *Options) counts(such func(*taskpolicy.Items) bool) bool {
+func (o *Options) counts(such func(*taskpolicy.Items) bool) bool { return anyItems(o.Policies, such) }
+
+// CountCodes reports whether policies count items by their codes.
+func CountCodes(p taskpolicy.Policies) bool {
+	return anyItems(p, func(i *taskpolicy.Items) bool { return i.Code != "" })
+}
+
+// anyItems reports whether a mark of policies is one.
+func anyItems(p taskpolicy.Policies, is func(*taskpolicy.Items) bool) bool {
 	var has func(c *taskpolicy.Condition) bool
 	has = func(c *taskpolicy.Condition) bool {
 		for _, list := range [][]taskpolicy.Condition{c.All, c.Any} {
@@ -93,14 +94,51 @@ func (o *Options) counts(such func(*taskpolicy.Items) bool) bool {
 				}
 			}
 		}
-		return c.Not != nil && has(c.Not) || c.Items != nil && such(c.Items)
+		return c.Not != nil && has(c.Not) || c.Items != nil && is(c.Items)
 	}
-	for i := range o.Policies {
-		if has(&o.Policies[i].When) {
+	for i := range p {
+		if has(&p[i].When) {
 			return true
 		}
 	}
 	return false
+}
+
+// CodeCount is how many items of a task and its children have failed or were skipped with a code.
+type CodeCount struct {
+	Of    taskpolicy.Counter
+	Code  string
+	Items int64
+}
+
+// ChangePolicies replaces the policies. None of the new ones has fired. They count the failed and skipped items with their codes that are
+// stored; deferred ones are not kept, so only those count that a policy has counted before. Without policies the task is still one
+// that has had some, whose writes are counted.
+func (o *Options) ChangePolicies(p taskpolicy.Policies, stored []CodeCount) {
+	if p == nil {
+		p = taskpolicy.Policies{}
+	}
+	before := o.PolicyState.Codes[taskpolicy.Deferred]
+	o.Policies, o.PolicyState.Fired, o.PolicyState.Codes = p, nil, nil
+	for code, n := range before {
+		stored = append(stored, CodeCount{taskpolicy.Deferred, code, n})
+	}
+	for _, c := range stored {
+		if o.countsCode(c.Of, c.Code) {
+			o.PolicyState.add(c)
+		}
+	}
+}
+
+// add adds to what is counted by codes.
+func (s *PolicyState) add(c CodeCount) {
+	if s.Codes == nil {
+		s.Codes = make(map[taskpolicy.Counter]map[string]int64)
+	}
+	if s.Codes[c.Of] == nil {
+		s.Codes[c.Of] = make(map[string]int64)
+	}
+	s.Codes[c.Of][c.Code] += c.Items
 }
 
 // DecidePolicies decides the policies of a task that is there at a time, after what the writes bring was counted, and returns
@@ -193,13 +231,14 @@ func WithPolicyState(text []byte, s PolicyState) (string, error) {
 	return withOption(text, "policy_state", string(encoded))
 }
 
-// WithPolicies returns stored options with other policies, none of which has fired.
-func WithPolicies(text []byte, p taskpolicy.Policies) (string, error) {
+// WithPolicies returns stored options with other policies, see [Options.ChangePolicies].
+func WithPolicies(text []byte, p taskpolicy.Policies, stored []CodeCount) (string, error) {
 	o, err := DecodeOptions(text)
 	if err != nil {
 		return "", err
 	}
-	encoded, err := json.Marshal(p)
+	o.ChangePolicies(p, stored)
+	encoded, err := json.Marshal(o.Policies)
 	if err != nil {
 		return "", fmt.Errorf("encode policies: %w", err)
 	}
@@ -207,6 +246,5 @@ func WithPolicies(text []byte, p taskpolicy.Policies) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	o.PolicyState.Fired = nil
 	return WithPolicyState([]byte(changed), o.PolicyState)
 }

@@ -149,7 +149,7 @@ func (c *current) check(w *store.Write) {
 // watch makes the store decide policies after a write that counts for them: the policies of the task and of its ancestors.
 func (c *current) watch(w *store.Write) {
 	if o := c.options; o != nil {
-		w.Watched, w.Policies = o.Watched, len(o.Policies) > 0 && !w.To.Terminal()
+		w.Watched, w.Policies = o.Watched, o.Policies != nil && !w.To.Terminal()
 	}
 }
 

@@ -34,7 +34,7 @@ func (s *Session) restartDue() flow {
 // child fails with its parent so that a retry of the parent retries it.
 func (s *Session) stopping() (ending, error) {
 	stop := ending{status: lifecycle.Completed, how: EndStop}
-	if s.options == nil || len(s.options.Policies) == 0 && !s.options.Watched {
+	if s.options == nil || s.options.Policies == nil && !s.options.Watched {
 		return stop, nil
 	}
 	failing, err := s.failing()

@@ -111,6 +111,11 @@ func (c *calls) children() {
 		t.Parent, t.Options.Child.Parent, t.Queue = governed.ID, governed.ID, "governed"
 	})}, false))
 	one := taskpolicy.Condition{Items: &taskpolicy.Items{Of: taskpolicy.Failed, AtLeast: 1}}
+	c.record("request_policies", func() error {
+		coded := taskpolicy.Condition{Items: &taskpolicy.Items{Of: taskpolicy.Failed, Code: "c", AtLeast: 1}}
+		_, err := s.Request(ctx, governed.ID, store.Request{Action: lifecycle.ActChange, Policies: &taskpolicy.Policies{{When: coded, Do: taskpolicy.Notify}}})
+		return err
+	})
 	_, err = s.Request(ctx, governed.ID, store.Request{Action: lifecycle.ActChange, Policies: &taskpolicy.Policies{
 		{When: one, Do: taskpolicy.Notify}, {When: one, Do: taskpolicy.Stop},
 	}})

@@ -252,3 +252,31 @@ func (t Statements) forgetFailing(ctx context.Context, q store.Querier, id uuid.
 	*text = json.RawMessage(changed)
 	return t.setOptions(ctx, q, id, changed)
 }
+
+// setPolicies changes the policies of a task whose row is locked, and its encoded options. What the new ones count by code is read from the
+// items of the task and its children.
+func (t Statements) setPolicies(ctx context.Context, q store.Querier, id uuid.UUID, text *json.RawMessage, p taskpolicy.Policies) error {
+	var stored []store.CodeCount
+	if store.CountCodes(p) {
+		_, err := sqlrows.Query(ctx, q, t.SQL(`WITH RECURSIVE below(id) AS (
+  SELECT q.id FROM {s}taskkit_queued_task q WHERE q.id = $1
+  UNION SELECT q.id FROM below JOIN {s}taskkit_queued_task q ON `+t.childOf("q", "below.id")+`
+)
+SELECT i.outcome, i.code, count(*) FROM below JOIN {s}taskkit_task_item i ON i.task_id = below.id
+WHERE i.outcome IN ('failed', 'skipped') GROUP BY i.outcome, i.code`), []any{id.String()}, func(rows *sql.Rows) error {
+			var c store.CodeCount
+			err := rows.Scan(&c.Of, &c.Code, &c.Items)
+			stored = append(stored, c)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("count the items of task %s by their codes: %w", id, err)
+		}
+	}
+	changed, err := store.WithPolicies(*text, p, stored)
+	if err != nil {
+		return err
+	}
+	*text = json.RawMessage(changed)
+	return t.setOptions(ctx, q, id, changed)
+}

@@ -132,12 +132,7 @@ func (b *Base) request(ctx context.Context, q store.Querier, id uuid.UUID, r sto
 		}
 	}
 	if r.Policies != nil {
-		changed, err := store.WithPolicies(row.options, *r.Policies)
-		if err == nil {
-			row.options = json.RawMessage(changed)
-			err = b.setOptions(ctx, q, id, changed)
-		}
-		if err != nil {
+		if err := b.setPolicies(ctx, q, id, &row.options, *r.Policies); err != nil {
 			return store.Task{}, err
 		}
 	}

@@ -23,7 +23,7 @@ func (s *Store) decidePolicies(commit int64, r *row, change int, w *store.Write)
 	}
 	var decided *store.Decided
 	for p := r; p != nil; p = s.tasks[p.Parent] {
-		if len(s.options(p.ID).Policies) == 0 || !p.Status.Live() || p != r && written(p) {
+		if s.options(p.ID).Policies == nil || !p.Status.Live() || p != r && written(p) {
 			continue
 		}
 		o := s.options(p.ID)
@@ -68,6 +68,23 @@ func (s *Store) decidePolicies(commit int64, r *row, change int, w *store.Write)
 		}
 	}
 	return decided
+}
+
+// codesOf counts the items of a task and its children, to any depth, by what became of them and their codes.
+func (s *Store) codesOf(id uuid.UUID) (counted []store.CodeCount) {
+	for _, i := range s.items[id] {
+		switch i.Outcome {
+		case store.ItemFailed:
+			counted = append(counted, store.CodeCount{Of: taskpolicy.Failed, Code: i.Code, Items: 1})
+		case store.ItemSkipped:
+			counted = append(counted, store.CodeCount{Of: taskpolicy.Skipped, Code: i.Code, Items: 1})
+		default:
+		}
+	}
+	for _, c := range s.children(id) {
+		counted = append(counted, s.codesOf(c.ID)...)
+	}
+	return counted
 }
 
 // passOnWritten passes a request on to the task of a write, which passOn steps over: it is part of the change that the write has made.

@@ -140,7 +140,7 @@ func (s *Store) request(r *row, q store.Request) (store.Task, error) {
 		s.changeOptions(t.ID, func(o *store.Options) { o.PolicyState.Failing = "" })
 	}
 	if q.Policies != nil {
-		s.changeOptions(t.ID, func(o *store.Options) { o.Policies, o.PolicyState.Fired = *q.Policies, nil })
+		s.changeOptions(t.ID, func(o *store.Options) { o.ChangePolicies(*q.Policies, s.codesOf(t.ID)) })
 	}
 	if q.MaxParallel > 0 {
 		s.setMaxParallel(t.ID, q.MaxParallel)

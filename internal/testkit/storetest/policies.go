@@ -108,6 +108,35 @@ func policiesDecided(e *env) {
 		retried.Lease = parent.Lease
 		is(e, way+": of the parent", fired(write(&retried)), "true ")
 		is(e, way+": still", fmt.Sprint(state(parent.ID).Fired), "[told]")
+
+		// Policies that replace others count what has failed and was skipped before. Without any the writes are counted still.
+		coded := func(of taskpolicy.Counter, code string, n int64) taskpolicy.Policy {
+			return taskpolicy.Policy{Name: code, When: taskpolicy.Condition{Items: &taskpolicy.Items{Of: of, Code: code, AtLeast: n}}, Do: taskpolicy.Notify}
+		}
+		child.Seq++
+		w = fails(child.Lease, 4, 9)
+		w.Policies, w.Watched = false, true
+		w.Items = []store.Item{
+			{Key: `1`, Outcome: store.ItemFailed, Code: "x"}, {Key: `2`, Outcome: store.ItemFailed, Code: "x"},
+			{Key: `3`, Outcome: store.ItemSkipped, Code: "y"}, {Key: `4`, Outcome: store.ItemDeferred, Code: "z"},
+		}
+		is(e, way+": without their codes", fired(write(w)), "true ")
+		for _, p := range []taskpolicy.Policies{nil, {coded(taskpolicy.Failed, "x", 3), coded(taskpolicy.Skipped, "y", 1), coded(taskpolicy.Deferred, "z", 1), coded(taskpolicy.Failed, "y", 1)}} {
+			_, err := e.s.Request(e.ctx(), parent.ID, store.Request{Action: lifecycle.ActChange, Policies: &p})
+			e.ok(err)
+			o, err := e.s.TaskOptions(e.ctx(), parent.ID)
+			e.ok(err)
+			is(e, way+": changed", fmt.Sprint(len(o.Policies), o.Policies != nil, len(o.PolicyState.Fired)), fmt.Sprint(len(p), " true 0"))
+		}
+		is(e, way+": by codes", fmt.Sprint(state(parent.ID).Codes), "map[failed:map[x:2] skipped:map[y:1]]")
+		child.Seq++
+		w = fails(child.Lease, 5, 10)
+		w.Policies, w.Watched = false, true
+		w.Items = []store.Item{{Key: `5`, Outcome: store.ItemFailed, Code: "x"}}
+		is(e, way+": of both", fired(write(w)), "true  restart 0 x notify y notify")
+		_, err := e.s.Request(e.ctx(), parent.ID, store.Request{Action: lifecycle.ActChange, Policies: &taskpolicy.Policies{coded(taskpolicy.Failed, "x", 3)}})
+		e.ok(err)
+		is(e, way+": again", fmt.Sprint(state(parent.ID).Codes), "map[failed:map[x:3]]")
 		e.removeTasks()
 	}
 }
