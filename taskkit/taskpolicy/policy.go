@@ -55,7 +55,7 @@ type Items struct {
 	// After is how many items must have been processed before the mark counts.
 	After int64 `json:"after,omitempty"`
 	// Low is the low-water mark, in the unit of AtLeast or Percent. After the policy has fired, it is set again when the counter is
-	// below Low. Defaults to the mark itself.
+	// below Low. Defaults to the mark itself. Within a Not the mark itself counts.
 	Low float64 `json:"low,omitempty"`
 }
 
@@ -207,27 +207,28 @@ type Facts struct {
 }
 
 // Holds reports whether a condition holds.
-func (c *Condition) Holds(f *Facts) bool { return c.holds(f, false) }
+func (c *Condition) Holds(f *Facts) bool { return c.holds(f, false, false) }
 
 // Holding reports whether the condition holds with its low-water marks. A policy that has fired is set again when it does not.
-func (c *Condition) Holding(f *Facts) bool { return c.holds(f, true) }
+func (c *Condition) Holding(f *Facts) bool { return c.holds(f, true, false) }
 
-func (c *Condition) holds(f *Facts, low bool) bool {
+// holds decides a condition, with the low-water marks. Within a Not these would end what holds, instead of holding it longer.
+func (c *Condition) holds(f *Facts, low, not bool) bool {
 	switch {
 	case c.Not != nil:
-		return !c.Not.holds(f, low)
+		return !c.Not.holds(f, low, !not)
 	case c.Items != nil:
-		return c.Items.reached(f, low)
+		return c.Items.reached(f, low && !not)
 	case len(c.Any) > 0:
 		for i := range c.Any {
-			if c.Any[i].holds(f, low) {
+			if c.Any[i].holds(f, low, not) {
 				return true
 			}
 		}
 		return false
 	case len(c.All) > 0:
 		for i := range c.All {
-			if !c.All[i].holds(f, low) {
+			if !c.All[i].holds(f, low, not) {
 				return false
 			}
 		}
