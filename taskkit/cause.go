@@ -45,7 +45,7 @@ func pauseCause(reason string) taskcause.Cause {
 		return taskcause.StopPolicy
 	case strings.HasPrefix(reason, lifecycle.ReasonStrategy), strings.HasPrefix(reason, lifecycle.ReasonPolicy):
 		return taskcause.Rule
-	case strings.HasSuffix(reason, lifecycle.ReasonChildFailed):
+	case strings.Contains(reason, lifecycle.ReasonChildFailed):
 		return taskcause.ChildFailed
 	}
 	return taskcause.Paused

@@ -174,6 +174,19 @@ func (r Row) Pause(reason string) Row {
 	return r
 }
 
+// PauseToo returns the row after it was paused for a further reason of the task's own, by a policy: of a pause that stands on it already,
+// both reasons are known. A pause that was passed on is replaced, see [TakesPause].
+func (r Row) PauseToo(reason string) Row {
+	if TakesPause(r.Control, r.ControlReason) {
+		return r.Pause(reason)
+	}
+	if r.ControlReason != "" {
+		reason = r.ControlReason + "; " + reason
+	}
+	r.ControlReason = reason
+	return r
+}
+
 // Stop returns the row after a stop was requested for a reason of the task's own.
 func (r Row) Stop(reason string) Row {
 	r.Control, r.ControlBy, r.ControlReason = Stop, uuid.Nil, reason

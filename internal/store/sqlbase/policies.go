@@ -207,16 +207,18 @@ func (t Statements) fire(ctx context.Context, q store.Querier, g *governed, f st
 	return true, nil
 }
 
-// requestAll pauses or stops a task whose row is locked, with its children, unless a request stands on it that goes before.
+// requestAll pauses or stops a task whose row is locked, with its children, unless a request stands on it that goes before. A reason for
+// a pause is added to the pause that stands on it, see [lifecycle.Row.PauseToo].
 func (t Statements) requestAll(ctx context.Context, q store.Querier, g *governed, r requestedOf, reason string) (bool, error) {
 	control := r.control
-	takes, action, change := "(control = '' OR "+passed("")+")", lifecycle.ActPause, ""
+	free := "(control = '' OR " + passed("") + ")"
+	by, why, action, change := "CASE WHEN "+free+" THEN NULL ELSE control_by END", "CASE WHEN "+free+" THEN '' ELSE coalesce(control_reason || '; ', '') END || $2", lifecycle.ActPause, ""
 	if control == lifecycle.Stop {
-		takes, action, change = "control IN ('', 'PAUSE')", lifecycle.ActStop, `,
+		by, why, action, change = "NULL", "$2", lifecycle.ActStop, `,
   not_before = CASE WHEN workflow_status = 'QUEUED' THEN {now} ELSE not_before END, stalled = stalled OR workflow_status = 'QUEUED'`
 	}
-	result, err := q.ExecContext(ctx, t.SQL("UPDATE {s}taskkit_queued_task SET control = '"+string(control)+"', control_by = NULL, control_reason = $2"+change+`
-WHERE id = $1 AND `+takes), g.id.String(), reason)
+	result, err := q.ExecContext(ctx, t.SQL("UPDATE {s}taskkit_queued_task SET control = '"+string(control)+"', control_by = "+by+", control_reason = "+why+change+`
+WHERE id = $1 AND control IN ('', 'PAUSE')`), g.id.String(), reason)
 	if err != nil {
 		return false, err
 	}

@@ -153,8 +153,7 @@ func (s *Store) firePolicy(commit int64, p *row, f store.Fired, own bool, change
 	request := lifecycle.Change{Effect: lifecycle.Recorded}
 	switch f.Do {
 	case taskpolicy.Pause:
-		action, takes = lifecycle.ActPause, lifecycle.TakesPause(p.Control, p.ControlReason)
-		request.Control = lifecycle.Pause
+		action, takes = lifecycle.ActPause, lifecycle.TakesStop(p.Control)
 	case taskpolicy.Stop, taskpolicy.Fail:
 		action, takes = lifecycle.ActStop, lifecycle.TakesStop(p.Control)
 		request.Control = lifecycle.Stop
@@ -171,7 +170,11 @@ func (s *Store) firePolicy(commit int64, p *row, f store.Fired, own bool, change
 		return false
 	}
 	t := p.Task
-	t.Row, _ = t.Request(request, uuid.Nil, f.Reason, s.now())
+	if f.Do == taskpolicy.Pause {
+		t.Row = t.PauseToo(f.Reason)
+	} else {
+		t.Row, _ = t.Request(request, uuid.Nil, f.Reason, s.now())
+	}
 	if own {
 		p.Row = t.Row
 		after := p.Task

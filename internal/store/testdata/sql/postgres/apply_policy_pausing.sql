@@ -56,9 +56,12 @@ SELECT above.origin, q.id, q.workflow_status, q.control, q.items_done, q.items_f
 FROM above JOIN "taskkit".taskkit_queued_task q ON q.id = above.id JOIN "taskkit".taskkit_task_plan p ON p.task_id = q.id
 WHERE p.options ->> CAST('policies' AS text) IS NOT NULL ORDER BY q.id;
 
-UPDATE "taskkit".taskkit_queued_task SET control = 'PAUSE', control_by = NULL, control_reason = $2
-WHERE id = $1 AND (control = '' OR control = 'PAUSE' AND coalesce(control_reason,
-    '') = 'requested of its parent');
+UPDATE "taskkit".taskkit_queued_task SET control = 'PAUSE',
+    control_by = CASE WHEN (control = '' OR control = 'PAUSE' AND coalesce(control_reason,
+    '') = 'requested of its parent') THEN NULL ELSE control_by END,
+    control_reason = CASE WHEN (control = '' OR control = 'PAUSE' AND coalesce(control_reason,
+    '') = 'requested of its parent') THEN '' ELSE coalesce(control_reason || '; ', '') END || $2
+WHERE id = $1 AND control IN ('', 'PAUSE');
 
 INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);

@@ -55,9 +55,11 @@ FROM taskkit_queued_task q LEFT JOIN taskkit_task_parent f ON f.task_id = q.id
 WHERE q.parent_id IN (SELECT value FROM json_each($1)) AND q.parent_id IS NOT NULL AND q.workflow_status <> ''
     AND q.parent_id IS NOT NULL GROUP BY 1, 2, 3;
 
-UPDATE taskkit_queued_task SET control = 'PAUSE', control_by = NULL, control_reason = $2
-WHERE id = $1 AND (control = '' OR control = 'PAUSE' AND coalesce(control_reason,
-    '') = 'requested of its parent');
+UPDATE taskkit_queued_task SET control = 'PAUSE', control_by = CASE WHEN (control = '' OR control = 'PAUSE'
+    AND coalesce(control_reason, '') = 'requested of its parent') THEN NULL ELSE control_by END,
+    control_reason = CASE WHEN (control = '' OR control = 'PAUSE' AND coalesce(control_reason,
+    '') = 'requested of its parent') THEN '' ELSE coalesce(control_reason || '; ', '') END || $2
+WHERE id = $1 AND control IN ('', 'PAUSE');
 
 INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was)
 VALUES ($1, $2, $3, $4, nullif($5, ''), $6);
