@@ -30,7 +30,7 @@ func ofWatched(writes []*store.Write) (ids []uuid.UUID) {
 type governed struct {
 	id      uuid.UUID
 	status  lifecycle.Status
-	control lifecycle.Control // before
+	control lifecycle.Control // before, unless it is not for the children
 	at      lifecycle.Progress
 	now     time.Time
 	started time.Time
@@ -58,7 +58,7 @@ func (t Statements) readGoverned(ctx context.Context, q store.Querier, writes []
   SELECT q.id, q.id FROM {s}taskkit_queued_task q WHERE q.id `+t.anyID("$1")+`
   UNION SELECT above.origin, q.parent_id FROM above JOIN {s}taskkit_queued_task q ON q.id = above.id WHERE q.parent_id IS NOT NULL
 )
-SELECT above.origin, q.id, q.workflow_status, q.control, q.items_done, q.items_failed, q.items_skipped, {now}, `+firstStart+`, p.options,
+SELECT above.origin, q.id, q.workflow_status, q.control, q.control_by, coalesce(q.control_reason, ''), q.items_done, q.items_failed, q.items_skipped, {now}, `+firstStart+`, p.options,
   EXISTS (SELECT 1 FROM {s}taskkit_queued_task c WHERE `+t.childOf("c", "q.id")+`)
 FROM above JOIN {s}taskkit_queued_task q ON q.id = above.id JOIN {s}taskkit_task_plan p ON p.task_id = q.id
 WHERE p.options ->> CAST('policies' AS text) IS NOT NULL ORDER BY q.id`), []any{t.idsArg(ids)}, func(rows *sql.Rows) error {
@@ -66,11 +66,16 @@ WHERE p.options ->> CAST('policies' AS text) IS NOT NULL ORDER BY q.id`), []any{
 			origin uuid.UUID
 			g      governed
 			first  sql.NullTime
+			by     uuid.NullUUID
+			reason string
 		)
-		if err := rows.Scan(&origin, &g.id, &g.status, &g.control, &g.at.Done, &g.at.Failed, &g.at.Skipped, sqlrows.Time(&g.now), nullTime{&first}, sqlrows.JSON(&g.text), &g.parent); err != nil {
+		if err := rows.Scan(&origin, &g.id, &g.status, &g.control, &by, &reason, &g.at.Done, &g.at.Failed, &g.at.Skipped, sqlrows.Time(&g.now), nullTime{&first}, sqlrows.JSON(&g.text), &g.parent); err != nil {
 			return err
 		}
 		g.started = first.Time
+		if !lifecycle.PassesOn(g.control, by.UUID, reason) {
+			g.control = lifecycle.None
+		}
 		of := &g
 		if n := len(all); n > 0 && all[n-1].id == g.id {
 			of = all[n-1]

@@ -92,14 +92,15 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 		above         []task
 		reached, late bool
 	)
-	_, err = sqlrows.Query(ctx, q, t.withPolicy("q.id, q.workflow_status, q.control, coalesce(q.control_reason, ''), p.options", ""), []any{t.idsArg(ids)}, func(rows *sql.Rows) error {
+	_, err = sqlrows.Query(ctx, q, t.withPolicy("q.id, q.workflow_status, q.control, q.control_by, coalesce(q.control_reason, ''), p.options", ""), []any{t.idsArg(ids)}, func(rows *sql.Rows) error {
 		var (
 			found   task
 			control lifecycle.Control
+			by      uuid.NullUUID
 			reason  string
 			text    json.RawMessage
 		)
-		if err := rows.Scan(&found.id, &found.status, &control, &reason, sqlrows.JSON(&text)); err != nil {
+		if err := rows.Scan(&found.id, &found.status, &control, &by, &reason, sqlrows.JSON(&text)); err != nil {
 			return err
 		}
 		options, err := store.DecodeOptions(text)
@@ -108,7 +109,7 @@ func (t Statements) checkPolicies(ctx context.Context, q store.Querier, writes [
 		case !found.status.Live():
 		case lifecycle.TakesPause(control, reason):
 			above = append(above, found)
-		case control == lifecycle.Pause:
+		case control == lifecycle.Pause && lifecycle.PassesOn(control, by.UUID, reason):
 			late = true
 		}
 		return err

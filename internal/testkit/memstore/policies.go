@@ -52,7 +52,7 @@ func (s *Store) decidePolicies(commit int64, r *row, change int, w *store.Write)
 				o.PolicyState.Failing = "" // it ends by the request of a person
 			}
 		}
-		if p != r && (p.Control == lifecycle.Pause || p.Control == lifecycle.Stop) {
+		if p != r && (p.Control == lifecycle.Pause || p.Control == lifecycle.Stop) && lifecycle.PassesOn(p.Control, p.ControlBy, p.ControlReason) {
 			s.passOnWritten(r, p.Control, change) // also one that was made while a batch had prepared the row
 		}
 		s.changeOptions(p.ID, func(stored *store.Options) { stored.PolicyState = o.PolicyState })

@@ -19,7 +19,7 @@ func (s *Store) checkPolicies(commit int64, r *row, change int) bool {
 	for p := s.tasks[r.Parent]; p != nil; p = s.tasks[p.Parent] {
 		policy := lifecycle.Conditions{StopAfter: s.options(p.ID).StopAfter}
 		if policy.StopAfter != (lifecycle.StopPolicy{}) && p.Status.Live() && p.Control == lifecycle.Pause && !lifecycle.TakesPause(p.Control, p.ControlReason) {
-			paused = true // it was, when a batch had prepared the row of this one
+			paused = paused || lifecycle.PassesOn(p.Control, p.ControlBy, p.ControlReason) // it was, when a batch had prepared the row of this one
 			continue
 		}
 		sums := s.sumOfChildren(p.ID)

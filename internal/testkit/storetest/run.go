@@ -101,7 +101,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 
 		"ChildrenWait": childrenWait, "ChildrenWakeTwice": childrenWakeTwice, "ChildrenFail": childrenFail, "ChildrenWakeGuards": childrenWakeGuards, "ChildrenRequested": childrenRequested,
 		"ChildrenPause": childrenPause, "ChildrenEnd": childrenEnd, "ChildrenInserted": childrenInserted, "ChildrenEndTogether": childrenEndTogether,
-		"ChildrenRetried": childrenRetried, "RetriedParentWaits": retriedParentWaits, "ChildRetried": childRetried, "ChildDeleted": childDeleted, "ChildrenKept": childrenKept, "ParentKept": parentKept, "ChildrenCounted": childrenCounted, "SumsForgotten": sumsForgotten, "PoliciesOfParents": policiesOfParents, "RequestsOfWrites": requestsOfWrites, "PoliciesDecided": policiesDecided, "PolicyPausesToo": policyPausesToo, "BucketOutlivesParent": bucketOutlivesParent,
+		"ChildrenRetried": childrenRetried, "RetriedParentWaits": retriedParentWaits, "ChildRetried": childRetried, "ChildDeleted": childDeleted, "ChildrenKept": childrenKept, "ParentKept": parentKept, "ChildrenCounted": childrenCounted, "SumsForgotten": sumsForgotten, "PoliciesOfParents": policiesOfParents, "RequestsOfWrites": requestsOfWrites, "PoliciesDecided": policiesDecided, "PolicyPausesToo": policyPausesToo, "ChildFailedWithPolicies": childFailedWithPolicies, "BucketOutlivesParent": bucketOutlivesParent,
 		"PassOnEvery": passOnEvery, "PassOnPages": passOnPages, "PassOnDeleted": passOnDeleted, "PassOnPause": passOnPause, "PassOnOwnPause": passOnOwnPause, "PassOnChildFailed": passOnChildFailed, "PassOnBegun": passOnBegun,
 		"RemovedWithParent": removedWithParent, "UnservedParent": unservedParent, "ReapParents": reapParents,
 

@@ -37,7 +37,7 @@ WITH RECURSIVE above(id) AS (
       AND q.parent_id IS NOT NULL
   UNION SELECT q.parent_id FROM above JOIN taskkit_queued_task q ON q.id = above.id WHERE q.parent_id IS NOT NULL
 )
-SELECT q.id, q.workflow_status, q.control, coalesce(q.control_reason, ''),
+SELECT q.id, q.workflow_status, q.control, q.control_by, coalesce(q.control_reason, ''),
     p.options FROM above JOIN taskkit_queued_task q ON q.id = above.id JOIN taskkit_task_plan p ON p.task_id = q.id
 WHERE p.options ->> CAST('stop_after' AS text) IS NOT NULL ORDER BY q.id;
 

@@ -37,8 +37,9 @@ WITH RECURSIVE above(origin, id) AS (
   UNION SELECT above.origin,
       q.parent_id FROM above JOIN taskkit_queued_task q ON q.id = above.id WHERE q.parent_id IS NOT NULL
 )
-SELECT above.origin, q.id, q.workflow_status, q.control, q.items_done, q.items_failed, q.items_skipped,
-    datetime('now', 'subsec'), coalesce(q.first_started_date, q.execution_started_date), p.options,
+SELECT above.origin, q.id, q.workflow_status, q.control, q.control_by, coalesce(q.control_reason, ''),
+    q.items_done, q.items_failed, q.items_skipped, datetime('now', 'subsec'), coalesce(q.first_started_date,
+    q.execution_started_date), p.options,
   EXISTS (SELECT 1 FROM taskkit_queued_task c WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL
       AND c.workflow_status <> '')
 FROM above JOIN taskkit_queued_task q ON q.id = above.id JOIN taskkit_task_plan p ON p.task_id = q.id
