@@ -90,7 +90,7 @@ type Task struct {
 	UniqueKey     string `json:"unique_key,omitempty"`
 	Parent        ID     `json:"parent,omitzero"` // of which it is a child, see [WithParent]
 	// Children counts the children of the task; nil if it has none. Progress is then the sum
-	// of its children's.
+	// of its children's, without items that the task has processed itself.
 	Children *ChildCounts `json:"children,omitempty"`
 	// Follows is the task from which [Client.RetryFailed], RetryCorrected, [Client.Continue]
 	// or Apply has made this one, or that of the option WithPredecessor; of a notification, the task that it is about.

@@ -10,7 +10,8 @@ import (
 // Policies are the policies of a task. Each is decided by itself, in their order.
 //
 // They are decided in the transaction of each checkpoint and each failed attempt of the task. If it has
-// buckets, ranges, stages or other children, these count too, to any depth, and the policies are decided over the sums. Work that is in
+// buckets, ranges, stages or other children, these count too, to any depth, and the policies are decided over the sums. Items
+// that a parent has processed itself are not added to these, as in the progress of a task, except where a code is counted. Work that is in
 // flight on other workers at that time is still committed. A time is seen at the next checkpoint or failed attempt after
 // it: while a task waits, nothing is decided. A checkpoint that ends the task decides nothing. A preview is a task of its own, and
 // counts for itself.
