@@ -39,10 +39,10 @@ func TestRetryAfterAPolicyHasFailedParts(t *testing.T) {
 	})
 }
 
-// atEnd are the numbers below n, with the number that has trouble before this place.
-func atEnd(n, place int) []int {
+// atEnd are the numbers below n, with the number that has trouble at this position, from 1.
+func atEnd(n, position int) []int {
 	numbers := below(n).Numbers
-	numbers[trouble], numbers[place-1] = numbers[place-1], trouble
+	numbers[trouble], numbers[position-1] = numbers[position-1], trouble
 	return numbers
 }
 
@@ -51,6 +51,7 @@ func atEnd(n, place int) []int {
 func TestStrategyOfPartsIsForTheWholeTask(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		makeTouch(t, db.DB)
 		d := mixedKind("whole_strategy")
 		d.BatchSize, d.MaxBatchSize = 5, 5
 		k := taskkit.NewKind(d)
@@ -59,7 +60,7 @@ func TestStrategyOfPartsIsForTheWholeTask(t *testing.T) {
 		by := func(do taskpolicy.Reaction) taskkit.SubmitOption {
 			return taskkit.WithStrategy(taskpolicy.Strategy{{Codes: []string{"odd"}, Do: do}})
 		}
-		for name, numbers := range map[string][]int{"in the first range": below(100).Numbers, "in the last batch of a range": atEnd(100, 13)} {
+		for name, numbers := range map[string][]int{"in the first range": below(100).Numbers, "in the last batch of a range": atEnd(100, 25)} {
 			id := submitted(t, db, k, numbersSpec{Numbers: numbers}, taskkit.WithMaxParallel(1), by(taskpolicy.PauseTask))
 			until(t, name+": the task is paused", func() bool { return mustTask(t, db, id).Control == taskkit.ControlPause })
 			if task := mustTask(t, db, id); !strings.HasPrefix(task.ControlReason, "strategy: pause_task: item 7 ") {
@@ -84,6 +85,7 @@ func TestStrategyOfPartsIsForTheWholeTask(t *testing.T) {
 func TestFailedPartsMakeTheTaskPartial(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		makeTouch(t, db.DB)
 		d := mixedKind("whole_partial")
 		d.BatchSize, d.MaxBatchSize = 5, 5
 		k := taskkit.NewKind(d)
