@@ -12,7 +12,7 @@ import (
 //
 // A notification is a task of its own, which is stored in the transaction in which the event happens: the one that ends the
 // task, pauses it or stores it. So there is exactly one for each event and target, whatever is killed. Of a task in buckets, ranges or
-// stages the whole task notifies, and no part of it. A task that is deleted notifies nobody.
+// stages the whole task notifies, and no part of it. A task that is deleted has no notification.
 //
 // It is an *[OptionError] for an unknown event, for a name that no target can have, with [WithCoalescing], with [WithParent] and for
 // a stage. Other tasks pay nothing for it.
@@ -26,7 +26,7 @@ func WithNotifications(target string, events ...notice.Event) SubmitOption {
 	})
 }
 
-// setNotify sets the subscriptions of a task that is no part of another: those of its kind, and its own.
+// setNotify sets the subscriptions of a task that is no part of another: the subscriptions of its kind, and its own.
 func (s *submission) setNotify(kind []notice.Subscription) {
 	var list []notice.Subscription
 	at := make(map[string]int)
@@ -43,7 +43,7 @@ func (s *submission) setNotify(kind []notice.Subscription) {
 	switch {
 	case len(s.notify) == 0:
 	case s.NewTask.Kind == notice.Kind:
-		s.fail("WithNotifications", "used for a notification: nobody is notified of one")
+		s.fail("WithNotifications", "used for a notification, which has none itself: leave the option out")
 	case s.Reference != "":
 		s.fail("WithNotifications", "used together with WithCoalescing: a waiting task with notifications cannot be replaced")
 	}

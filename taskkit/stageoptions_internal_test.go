@@ -8,7 +8,7 @@ import (
 	"taskkit.dev/taskkit/taskpolicy"
 )
 
-// A strategy and policies of WithStage replace those of the stage and of its kind, and change nothing of the program's.
+// A strategy and policies of WithStage replace the ones of the stage and of its kind, and change no variable of the program.
 func TestStageOptionsReplace(t *testing.T) {
 	t.Parallel()
 	failed := func(name string, n int64) taskpolicy.Policy {

@@ -93,7 +93,7 @@ type Task struct {
 	// of its children's, without items that the task has processed itself.
 	Children *ChildCounts `json:"children,omitempty"`
 	// Follows is the task from which [Client.RetryFailed], RetryCorrected, [Client.Continue]
-	// or Apply has made this one, or that of the option WithPredecessor; of a notification, the task that it is about.
+	// or Apply has made this one, or the task of the option WithPredecessor; of a notification, the task that it is about.
 	Follows     ID     `json:"follows,omitzero"`
 	Worker      string `json:"worker,omitempty"` // that has claimed it
 	Fence       int64  `json:"fence"`

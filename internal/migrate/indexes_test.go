@@ -10,7 +10,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 )
 
-// The indexes of the files are those of the database, and each statement makes its index again.
+// The files name the same indexes as the database, and each statement makes its index again.
 func TestIndexesOfMigrations(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {

@@ -23,7 +23,7 @@ type Options struct {
 	Schema string
 	// Config is the configuration of the program's worker. What only a configuration shows is not checked without it.
 	Config *taskkit.Config
-	// Checks are made after those of this package.
+	// Checks are made after the checks of this package.
 	Checks []Check
 	// Due is how long a task may have been due. Defaults to 10 minutes.
 	Due time.Duration
@@ -194,7 +194,7 @@ func (p *runner) skip(name, reason string) {
 func (p *runner) withoutTables() string {
 	for _, f := range p.report.Findings {
 		if f.ID == "schema_behind" || f.ID == "schema_ahead" {
-			return "the tables are not those of this version: " + f.ID
+			return "the tables have another version: " + f.ID
 		}
 	}
 	return ""

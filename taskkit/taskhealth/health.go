@@ -42,7 +42,7 @@ func Live() http.Handler {
 	return probe(func(context.Context) error { return nil })
 }
 
-// Ready returns the handler of [ReadyPath]. It answers with 200 if the tables are those of this package and the worker, if there is
+// Ready returns the handler of [ReadyPath]. It answers with 200 if the tables have the version of this package and the worker, if there is
 // one, would claim a task, and otherwise with 503 and what is missing, a line each.
 func Ready(db *sql.DB, o Options) http.Handler {
 	if o.Schema == "" {

@@ -9,7 +9,7 @@ import (
 	"taskkit.dev/taskkit/taskhttp"
 )
 
-// An operator gets the report on what is wrong, in the form of the document, and nobody else does.
+// An operator gets the report on what is wrong, in the form of the document, and other callers do not.
 func TestOperatorsReadDoctor(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {

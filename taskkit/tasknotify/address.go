@@ -16,7 +16,7 @@ func (e *AddressError) Error() string {
 	return fmt.Sprintf("%s is no address of the public network: name it in Webhook.Allow if the receiver is there", e.Address)
 }
 
-// reserved are the networks that are not public, beside those that package netip tells.
+// reserved are the networks that are not public, beside the networks that package netip names.
 var reserved = prefixes(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"168.63.129.16/32",               // the metadata of Azure

@@ -6,5 +6,5 @@
 //		"ops": &tasknotify.Webhook{URL: "https://ops.example/hooks", Secrets: []string{secret}},
 //	}})
 //
-// A notification is delivered at least once. All tries of one have the same [Message.ID], by which a receiver knows it again.
+// A notification is delivered at least once. All tries of one have the same [Message.ID], by which a receiver recognizes it.
 package tasknotify

@@ -75,7 +75,7 @@ func TestMID59Shapes(t *testing.T) {
 	})
 }
 
-// A notification is stored with the end: nobody who looks between them sees one without the other.
+// A notification is stored with the end: no reader sees one without the other.
 func TestMID59OneTransaction(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Submit stores a notification that is about no event of a task, such as a finding of a check. It is delivered if tx commits. The target
-// is needed. At defaults to now. The options are those of taskkit.Submit: WithIdempotencyKey makes it the only notification with the key, and
+// is needed. At defaults to now. It takes the options of taskkit.Submit: WithIdempotencyKey makes it the only notification with the key, and
 // without OwnedBy it is the system's.
 func Submit(ctx context.Context, tx taskkit.Execer, n notice.Notice, opts ...taskkit.SubmitOption) (taskkit.ID, error) {
 	if !notice.ValidTarget(n.Target) {

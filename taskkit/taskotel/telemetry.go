@@ -27,7 +27,7 @@ type Options struct {
 	// TracerProvider makes the spans of submissions and of the work on tasks. Defaults to none: nothing is traced.
 	TracerProvider trace.TracerProvider
 
-	// Semconv names conventions whose attributes the spans have too: "messaging", those of OpenTelemetry for messages, which are not stable
+	// Semconv names conventions whose attributes the spans have too: "messaging", the conventions of OpenTelemetry for messages, which are not stable
 	// yet. Defaults to none.
 	Semconv string
 

@@ -22,7 +22,7 @@ const (
 	sliceTime    = 5 * time.Minute
 )
 
-// The attributes of spans, besides those of the metrics.
+// The attributes of spans, besides the attributes of the metrics.
 const (
 	keyTask      = attribute.Key("taskkit.task")
 	keyFence     = attribute.Key("taskkit.fence")

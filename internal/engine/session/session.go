@@ -335,7 +335,7 @@ func (s *Session) Execute() {
 	}
 }
 
-// start writes that the task is EXECUTING. The first attempt does not wait for that write, unless somebody is notified of it. A later one commits it
+// start writes that the task is EXECUTING. The first attempt does not wait for that write, unless a target is notified of it. A later one commits it
 // before anything is executed, so that a task that was only claimed when its worker was lost is known not to have caused that:
 // see the reaper.
 func (s *Session) start() flow {

@@ -255,7 +255,7 @@ func (f *throttled) between(ctx context.Context) (decision, error) {
 	return decision{write: w}, nil
 }
 
-// throttledLong is how long an indicator must not be well before somebody is notified of the tasks that wait for it.
+// throttledLong is how long an indicator must not be well before a target is notified of the tasks that wait for it.
 const throttledLong = time.Hour
 
 // isLong reports whether one of the findings has lasted for long at a time.

@@ -265,7 +265,7 @@ func (b *env) command(args ...string) (status int, out, errs string) {
 	return b.run(exec.CommandContext(testdb.Within(b), filepath.Join(bin, "taskkit"), append(args, "-d", b.dsn, "--schema", b.schema)...))
 }
 
-// shell runs a command line of a finding, as somebody does who has set DATABASE_URL.
+// shell runs a command line of a finding, as an operator does who has set DATABASE_URL.
 func (b *env) shell(line string) (status int, out, errs string) {
 	b.Helper()
 	cmd := exec.CommandContext(testdb.Within(b), "sh", "-c", line+" --schema "+b.schema)

@@ -86,7 +86,7 @@ func unknown(r *taskdoctor.Report, check string) string {
 	return r.Unknown[i].Reason
 }
 
-// A role that may not see what other sessions do, or not even that there are any, is told which check is unknown and why, and the
+// A role that may not see what other sessions do, or not even that there are any, gets the check as unknown, with the reason, and the
 // others are made.
 func TestRoleWithoutRights(t *testing.T) {
 	t.Parallel()

@@ -112,7 +112,7 @@ type subscribedTask struct {
 	to []notice.Subscription
 }
 
-// subscribed reads the tasks of an event that somebody is to be notified of.
+// subscribed reads the tasks of an event that a target is notified of.
 func (t Statements) subscribed(ctx context.Context, q store.Querier, e notice.Event, ids []uuid.UUID) (all []subscribedTask, err error) {
 	_, err = sqlrows.Query(ctx, q, t.SQL(`SELECT q.id, q.execution_component_name, q.queue, q.owner_id, q.workflow_status, q.partial,
   `+t.code("coalesce(q.workflow_status_desc, '')")+`, q.items_done, q.items_failed, q.items_skipped, coalesce(q.items_total, 0), {now}, p.options

@@ -97,7 +97,7 @@ const hiddenQuery = `SELECT count(*) FROM pg_catalog.pg_stat_activity s
 WHERE s.datname = pg_catalog.current_database() AND s.query = '<insufficient privilege>'::text`
 
 // ReadTransactions returns the transactions that are older than this, the oldest first, at most 20. Its error is ErrHidden if the
-// role may not see those of others; what it sees is returned too.
+// role may not see the sessions of others; what it sees is returned too.
 func ReadTransactions(ctx context.Context, q store.Querier, age time.Duration) (found []Transaction, err error) {
 	_, err = sqlrows.Query(ctx, q, transactionsQuery, []any{age.Seconds()}, func(rows *sql.Rows) error {
 		var t Transaction

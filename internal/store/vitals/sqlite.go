@@ -14,7 +14,7 @@ import (
 	"taskkit.dev/internal/store/sqlrows"
 )
 
-// File is what SQLite says about a file and its settings, which are those of one connection.
+// File is what SQLite says about a file and its settings, as one connection has them.
 type File struct {
 	Now         time.Time
 	Path        string // "": the database is in memory, or its file is not seen from here
