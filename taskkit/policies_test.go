@@ -367,7 +367,7 @@ func TestMID46GivenAgain(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		k, x := taskkit.NewKind(mixedKind("mixed_again")), newMixed()
 		calls, runs, gate := 0, make(chan struct{}), make(chan struct{})
-		x.err = func(b *numbersBatch) error {
+		x.err = func(*numbersBatch) error {
 			if calls++; calls != 2 {
 				return nil
 			}

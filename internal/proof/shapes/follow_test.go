@@ -149,6 +149,7 @@ func TestFollowBucketsWithDuplicates(t *testing.T) {
 
 // A preview that has reached a policy which halts it is not applied, also when its last batch has reached it.
 func TestApplyOfHaltedPreview(t *testing.T) {
+	t.Parallel()
 	eachFollowed(t, func(s *shapeTest) {
 		all := taskpolicy.Items{Of: taskpolicy.Failed, AtLeast: 12} // the last number is the twelfth that fails
 		round, other := all, all
@@ -179,6 +180,7 @@ func TestApplyOfHaltedPreview(t *testing.T) {
 
 // A policy that restarts its task is not for one with children, however it comes about, and a follow-up's policies are checked.
 func TestRestartOfDividedTasks(t *testing.T) {
+	t.Parallel()
 	eachFollowed(t, func(s *shapeTest) {
 		many := taskpolicy.Condition{Items: &taskpolicy.Items{Of: taskpolicy.Failed, AtLeast: 100}}
 		restart := taskpolicy.Policy{Name: "again", When: many, Do: taskpolicy.Restart}
@@ -210,6 +212,7 @@ func TestRestartOfDividedTasks(t *testing.T) {
 
 // The items of a part are retried and continued with its task, and so once.
 func TestFollowPartsRefused(t *testing.T) {
+	t.Parallel()
 	eachFollowed(t, func(s *shapeTest) {
 		for _, shape := range []string{"ranges", "buckets"} {
 			id := s.as(shape)
@@ -238,6 +241,7 @@ func TestFollowPartsRefused(t *testing.T) {
 
 // What RetryFailed has retried is not selected, and what was selected is not retried, as long as the new task is kept.
 func TestFollowOnce(t *testing.T) {
+	t.Parallel()
 	eachFollowed(t, func(s *shapeTest) {
 		s.x.repairs.Store(false)
 		ids := map[string]taskkit.ID{}
@@ -298,6 +302,7 @@ func TestFollowOnce(t *testing.T) {
 
 // An item of a range or a bucket is skipped as the refusal for its task says.
 func TestSkipInParts(t *testing.T) {
+	t.Parallel()
 	eachFollowed(t, func(s *shapeTest) {
 		s.x.poison.Store(6) // where the second batch of a part begins
 		for _, shape := range []string{"ranges", "buckets"} {

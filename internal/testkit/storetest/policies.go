@@ -117,8 +117,10 @@ func policiesDecided(e *env) {
 		w = fails(child.Lease, 4, 9)
 		w.Policies, w.Watched = false, true
 		w.Items = []store.Item{
-			{Key: `1`, Outcome: store.ItemFailed, Code: "x"}, {Key: `2`, Outcome: store.ItemFailed, Code: "x"},
-			{Key: `3`, Outcome: store.ItemSkipped, Code: "y"}, {Key: `4`, Outcome: store.ItemDeferred, Code: "z"},
+			{Key: `1`, Outcome: store.ItemFailed, Code: "x"},
+			{Key: `2`, Outcome: store.ItemFailed, Code: "x"},
+			{Key: `3`, Outcome: store.ItemSkipped, Code: "y"},
+			{Key: `4`, Outcome: store.ItemDeferred, Code: "z"},
 		}
 		is(e, way+": without their codes", fired(write(w)), "true ")
 		for _, p := range []taskpolicy.Policies{nil, {coded(taskpolicy.Failed, "x", 3), coded(taskpolicy.Skipped, "y", 1), coded(taskpolicy.Deferred, "z", 1), coded(taskpolicy.Failed, "y", 1)}} {
