@@ -99,8 +99,10 @@ func TestPlansOfStatements(t *testing.T) {
 					if p.Cost > compiledAbove {
 						t.Errorf("%s: the estimated cost is %.0f:\n%s", file, p.Cost, query)
 					}
-					// Counts reads at most a hundred thousand tasks, and there are fewer.
-					if tables := p.scans(); fill != "" && !strings.HasPrefix(file, "counts") && len(tables) > 0 {
+					// Counts reads at most a hundred thousand tasks, and there are fewer. A change of policies counts all items of its task, which
+					// are nearly all here.
+					counts := strings.HasPrefix(file, "counts") || file == "request_policies" && strings.HasSuffix(fill, ofOne)
+					if tables := p.scans(); fill != "" && !counts && len(tables) > 0 {
 						t.Errorf("%s: reads %v from begin to end:\n%s", file, tables, query)
 					}
 				}
