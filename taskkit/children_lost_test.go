@@ -83,9 +83,9 @@ func TestStoppedBuckets(t *testing.T) {
 		if !task.Partial || err != nil || result != "99 rows, sum 4950, 1 buckets" {
 			t.Errorf("stopped %+v: the result is %q (%v)", task, result, err)
 		}
-		for _, of := range []taskkit.ID{id, childrenOf(t, db, id)[1].ID} {
+		for of, says := range map[taskkit.ID]string{id: "anew", childrenOf(t, db, id)[1].ID: "part of task"} {
 			var items *taskkit.ItemsError
-			if _, err := c.Continue(t.Context(), of); !errors.As(err, &items) || !strings.Contains(err.Error(), "anew") {
+			if _, err := c.Continue(t.Context(), of); !errors.As(err, &items) || !strings.Contains(err.Error(), says) {
 				t.Errorf("continued: %v", err)
 			}
 			if _, err := c.RetryFailed(t.Context(), of); !errors.As(err, &items) {

@@ -76,6 +76,10 @@ func TestListsHaveNoChildren(t *testing.T) {
 		for _, b := range childrenOf(t, db, stage) {
 			buckets = append(buckets, b.ID)
 		}
+		until(t, "the starts of all buckets are stored", func() bool {
+			executing, _ := tasksOf(t, db, taskkit.Filter{Parent: stage, Statuses: []taskkit.Status{taskkit.StatusExecuting}})
+			return len(executing) == len(buckets)
+		})
 		slices.Reverse(buckets)
 		below := append(slices.Clone(buckets), stage)
 		all := append(slices.Clone(below), id, later)

@@ -127,13 +127,13 @@ func TestShowChildren(t *testing.T) {
 			return id
 		}
 		family := submit(familyKind, 3)
-		const want = `0 open, 2 completed, 0 stopped, 0 failed
-CHILD       KIND     STATUS     ITEMS             TASK
-first       one      COMPLETED  1 of 1, 1 failed  ID
-second      numbers  COMPLETED  4                 ID
-  bucket 1  numbers  COMPLETED  2 of 2            ID
-  bucket 2  numbers  FAILURE    0                 ID
-  bucket 3  numbers  COMPLETED  2 of 2            ID
+		const want = `0 open, 1 completed, 1 stopped, 0 failed
+CHILD       KIND     STATUS              ITEMS             TASK
+first       one      COMPLETED           1 of 1, 1 failed  ID
+second      numbers  COMPLETED, stopped  4                 ID
+  bucket 1  numbers  COMPLETED           2 of 2            ID
+  bucket 2  numbers  FAILURE             0                 ID
+  bucket 3  numbers  COMPLETED           2 of 2            ID
 
 Failed items
 ITEM  CODE         DETAIL

@@ -34,9 +34,9 @@ func TestMigrationsAreTheEntSchema(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wantChecks := 15
+			wantChecks := 16
 			if name == "postgres" { // where the checks of a task are triggers
-				wantChecks = 8
+				wantChecks = 9
 				for _, table := range tables {
 					if table.Name == "taskkit_queued_task" {
 						table.Annotation.Checks = nil

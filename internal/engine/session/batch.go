@@ -121,7 +121,7 @@ func (s *Session) commit(tx *LazyTx, w *store.Write, then flow) (flow, error) {
 	}
 	if open == nil {
 		if then == endSession {
-			s.ending = true
+			*s.handed = true
 			// The slot is free for the next task; the end is reported after its flush has committed.
 			s.Writer.Add(w, func(a store.Applied, err error) { s.onEndWritten(w, a, err) })
 			return endSession, nil

@@ -38,13 +38,13 @@ type current struct {
 	limit         *Sizer // of batches
 	following     *following
 
-	planned  bool // the plan was read, and options are complete
-	started  bool // the session has left the queue of permits and begun to execute
-	begun    bool // the task is EXECUTING in the database
-	executed bool // a batch has been committed
-	stalled  bool // the task was, when it was claimed
-	ending   bool // its last write is with the group commit, and the session has left its slot
-	summed   bool // the counters of the last batch are the sum of its children's
+	planned  bool  // the plan was read, and options are complete
+	started  bool  // the session has left the queue of permits and begun to execute
+	begun    bool  // the task is EXECUTING in the database
+	executed bool  // a batch has been committed
+	stalled  bool  // the task was, when it was claimed
+	handed   *bool // set when the last write is given to the group commit: the session is another goroutine's then; see [Session.own]
+	summed   bool  // the counters of the last batch are the sum of its children's
 }
 
 // short returns a context for one call to the store.

@@ -26,15 +26,11 @@ func (s *Session) onEndWritten(w *store.Write, a store.Applied, err error) {
 	// Not applied, or refused. The session continues until it knows why, on a
 	// goroutine of its own, since this one is the flusher's.
 	s.Pool.Detach(func() {
-		s.ending = false
-		defer func() {
-			if !s.ending {
-				s.following.end(nil)
+		s.own(func() {
+			if s.orFailed(s.handleWriteResult(w, a, err, endSession)) == continueSession {
+				s.loop()
 			}
-		}()
-		if s.orFailed(s.handleWriteResult(w, a, err, endSession)) == continueSession {
-			s.loop()
-		}
+		})
 	})
 }
 

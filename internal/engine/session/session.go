@@ -123,7 +123,7 @@ type Session struct {
 func New(ctx context.Context, d *Deps, k *Kind, c store.ClaimedTask) *Session {
 	s := &Session{
 		current: current{
-			Deps: d, ctx: ctx, kind: k,
+			Deps: d, ctx: ctx, kind: k, handed: new(bool),
 			task:     Task{ID: c.ID, Kind: c.Kind, Revision: c.Revision, SpecRevision: c.SpecRevision, Owner: c.Owner, RunAs: c.RunAs, Queue: c.Queue, Priority: c.Priority},
 			log:      d.Events.Log.With("task", c.ID, "kind", c.Kind),
 			lease:    c.Lease,
@@ -327,11 +327,20 @@ func (s *Session) Enter() bool {
 // Execute works on the task until the session ends.
 func (s *Session) Execute() {
 	s.started = true
-	if s.start() == continueSession {
-		s.loop()
-	}
-	if !s.ending {
-		s.following.end(nil) // unless an event has ended it
+	s.own(func() {
+		if s.start() == continueSession {
+			s.loop()
+		}
+	})
+}
+
+// own runs f, and ends the trace of the session then, unless an event has ended it or f has handed the session to the group commit.
+func (s *Session) own(f func()) {
+	handed := new(bool)
+	s.handed = handed
+	f()
+	if !*handed { // else the session is another goroutine's
+		s.following.end(nil)
 	}
 }
 

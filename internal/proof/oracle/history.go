@@ -34,6 +34,7 @@ type Task struct {
 	Events                    map[string]int64 // requests of operators, by action
 	Current                   *Row             // nil: the row does not exist
 	DeletedAbove              bool             // a delete of a task of which it is a child, to any depth, was requested
+	FailedChild               bool             // a child of it has failed, so that it may end without the rest
 	Declared                  bool
 	Set                       []Range // the entities that the task is to touch
 	Facts                     *Facts  // nil: not known

@@ -78,7 +78,7 @@ ORDER BY task, id LIMIT $2`, []any{after, pageSize}, func(rows *sql.Rows) error 
 	}
 	bounds := []any{after, tasks[len(tasks)-1].ID}
 	for _, load := range []func(context.Context, []any, map[string]*Task) error{
-		c.loadChanges, c.loadTouches, c.loadLedger, c.loadAttempts, c.loadOutcomes, c.loadEvents, c.loadDeletedAbove, c.loadCurrent,
+		c.loadChanges, c.loadTouches, c.loadLedger, c.loadAttempts, c.loadOutcomes, c.loadEvents, c.loadDeletedAbove, c.loadFailedChildren, c.loadCurrent,
 	} {
 		if err := load(ctx, bounds, byID); err != nil {
 			return nil, err
@@ -208,6 +208,21 @@ func (c *checker) loadDeletedAbove(ctx context.Context, page []any, tasks map[st
 			}
 			return nil
 		})
+}
+
+func (c *checker) loadFailedChildren(ctx context.Context, page []any, tasks map[string]*Task) error {
+	const query = `SELECT DISTINCT parent FROM {s}oracle_history
+WHERE parent <> '' AND new_status IN ('FAILURE', 'ERROR') AND parent > $1 AND parent <= $2`
+	return c.each(ctx, query, page, func(rows *sql.Rows) error {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return err
+		}
+		if t := tasks[id]; t != nil {
+			t.FailedChild = true
+		}
+		return nil
+	})
 }
 
 func (c *checker) loadOutcomes(ctx context.Context, page []any, tasks map[string]*Task) error {
