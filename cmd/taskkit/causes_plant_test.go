@@ -335,6 +335,7 @@ var plants = map[taskcause.Cause]func(*scene) taskkit.ID{
 	taskcause.SlotsBusy: func(s *scene) taskkit.ID {
 		s.work(func(c *taskkit.Config) { c.Slots, c.ClaimMax = 1, 1 })
 		s.begun(s.submitLetters(hold))
+		s.submitLetters(do) // which the worker may have claimed before the slot was busy
 		return s.submitLetters(do)
 	},
 	taskcause.Due: func(s *scene) taskkit.ID { s.other(); return s.submitLetters(do) },
