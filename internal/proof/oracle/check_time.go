@@ -241,7 +241,7 @@ func (c *checker) checkObedience(t *Task) {
 			c.found("I8", t.ID, "an accepted delete is void: it became %s (change %d)", h.New.Status, h.ID)
 		}
 		stopped := h.New.Control == stop && h.Old.Control != stop || h.New.Partial != 0 && h.Old.Partial == 0
-		if stopped && t.Events["stop"] == 0 && !h.superseded() && !(t.FailedChild && h.New.Control != stop) {
+		if stopped && t.Events["stop"] == 0 && !h.superseded() && (!t.FailedChild || h.New.Control == stop) {
 			c.found("I8", t.ID, "a stop that nobody requested (change %d)", h.ID)
 		}
 	}
