@@ -33,7 +33,7 @@ type Options struct {
 const (
 	// within bounds the check of the tables.
 	within = 2 * time.Second
-	// keep is for how long the answer about the tables is kept: whoever reaches the probes could otherwise load the database.
+	// keep is for how long the answer about the tables is kept: otherwise a caller of the probes could load the database.
 	keep = time.Second
 )
 

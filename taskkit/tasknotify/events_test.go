@@ -167,7 +167,7 @@ func TestMID59Subscriptions(t *testing.T) {
 			}
 			ended(t, db, again)
 			if n := len(deliveries(t, db, again)); n != 1 {
-				t.Errorf("a task that follows has %d notifications, want that of its owner", n)
+				t.Errorf("a task that follows has %d notifications, want the one of its owner", n)
 			}
 		}
 	})

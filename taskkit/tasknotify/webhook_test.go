@@ -101,7 +101,7 @@ func TestMID59Webhook(t *testing.T) {
 		}
 		for _, try := range tries {
 			if try.id != "msg_"+all[0].ID.String() {
-				t.Errorf("id %s, want that of task %s", try.id, all[0].ID)
+				t.Errorf("id %s, want the id of task %s", try.id, all[0].ID)
 			}
 			signatures := strings.Fields(try.signature)
 			for i, n := range []int{24, 64} {

@@ -38,7 +38,7 @@ func (executor) Execute(_ context.Context, b *taskkit.Batch[spec, struct{}]) (ta
 	return taskkit.Done, nil
 }
 
-// target writes each try into a table. That of a worker which is to be killed delivers nothing after it.
+// target writes each try into a table. The target of a worker that is to be killed delivers nothing after it.
 type target struct {
 	db      taskkit.Execer
 	table   string

@@ -23,7 +23,7 @@ type Executor struct {
 	StopAfter  string          // "" is no stop policy
 	Strategy   string          // a value, as Go source with marks; "" is the default of taskkit
 	Policies   string          // the same
-	Notify     string          // "" is nobody
+	Notify     string          // "": no target
 	Parallel   int             // ranges of targets at once; 0 is none
 	Defer      []time.Duration // nil is the default of taskkit
 	// LatestStart and TimeLimit are whole seconds; 0 is none.

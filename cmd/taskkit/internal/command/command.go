@@ -72,7 +72,7 @@ TASK is the full id of a task, its last 4 or more characters, or @last for the
 newest task that is no child. Name the database with -d or DATABASE_URL.
 
 Exit status: 0 success, 1 error, 2 wrong usage, 3 the task failed, 4 the task was
-stopped or deleted, 5 timeout, 130 interrupted. Those of taskkit doctor are its own.`,
+stopped or deleted, 5 timeout, 130 interrupted. The command doctor has statuses of its own.`,
 		Example: `  taskkit dev --exit                     run the demonstration
   taskkit ls -d postgres://me@db/app     list tasks
   taskkit explain @last                  explain why the newest task is not running`,

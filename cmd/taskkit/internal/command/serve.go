@@ -44,7 +44,7 @@ jobs only. So the command listens on addresses of this machine alone, and answer
 to this machine: a browser on it could otherwise be led here by another name. If the proxy
 passes on the name under which it is reached, give that name with --host.
 
-GET /livez and GET /readyz answer probes, whoever makes them, and are not logged.
+GET /livez and GET /readyz answer probes without the header, and are not logged.
 
 With --webhook it also delivers the notifications of that target: it is then a worker, which
 executes nothing else and needs the rights of one.`,
