@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"taskkit.dev/internal/access"
+	"taskkit.dev/internal/errtree"
 	"taskkit.dev/taskkit"
 )
 
@@ -17,7 +18,7 @@ func readConfig(_ context.Context, e *scope) (all []Finding, err error) {
 		return nil, nil
 	}
 	slots, err := access.ConfigOf(e.dialect, e.Options.Config)
-	for _, refused := range refusals(err) {
+	for _, refused := range errtree.All[*taskkit.OptionError](err) {
 		all = append(all, found("config_refused", fmt.Sprintf("%s: %s.", refused.Option, refused.Problem)).of(refused.Option))
 	}
 	if most := e.db.Stats().MaxOpenConnections; most > 0 && most < slots+spare {
@@ -25,21 +26,4 @@ func readConfig(_ context.Context, e *scope) (all []Finding, err error) {
 			count(most, "connection"), count(slots, "slot"), slots+spare)))
 	}
 	return all, nil
-}
-
-// refusals returns the refused options in an error, which may join several.
-func refusals(err error) []*taskkit.OptionError {
-	switch e := err.(type) { //nolint:errorlint // the tree is walked here
-	case *taskkit.OptionError:
-		return []*taskkit.OptionError{e}
-	case interface{ Unwrap() []error }:
-		var all []*taskkit.OptionError
-		for _, one := range e.Unwrap() {
-			all = append(all, refusals(one)...)
-		}
-		return all
-	case interface{ Unwrap() error }:
-		return refusals(e.Unwrap())
-	}
-	return nil
 }

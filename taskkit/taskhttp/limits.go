@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"taskkit.dev/internal/errtree"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskjson"
 )
@@ -109,7 +110,7 @@ func (s *Server) removeLimit(w http.ResponseWriter, r *http.Request, who Caller)
 
 func (s *Server) limit(w http.ResponseWriter, r *http.Request, who Caller, key string, atMost int) error {
 	err := s.ops.SetLimit(r.Context(), key, atMost, taskkit.WithActor(who.Owner))
-	if refused := refusals(err); len(refused) > 0 {
+	if refused := errtree.All[*taskkit.OptionError](err); len(refused) > 0 {
 		return ErrBadParameter.because("%s", refused[0].Problem)
 	}
 	if err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-
-	"taskkit.dev/taskkit"
 )
 
 // OperatorAuthorizer decides whether a caller may operate the service. An error means no, and is
@@ -92,21 +90,4 @@ func (s *Server) operator(pattern string, op Operation, h handler) {
 		}
 		return err
 	})
-}
-
-// refusals returns the refused options in an error, which may join several.
-func refusals(err error) []*taskkit.OptionError {
-	switch e := err.(type) { //nolint:errorlint // the tree is walked here
-	case *taskkit.OptionError:
-		return []*taskkit.OptionError{e}
-	case interface{ Unwrap() []error }:
-		var all []*taskkit.OptionError
-		for _, one := range e.Unwrap() {
-			all = append(all, refusals(one)...)
-		}
-		return all
-	case interface{ Unwrap() error }:
-		return refusals(e.Unwrap())
-	}
-	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/errtree"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskops"
 )
@@ -100,7 +101,7 @@ func (s *Server) changeQueue(c queueChange) handler {
 			return err
 		}
 		err = c.call(s.ops, r.Context(), r.PathValue("name"), opts...)
-		if refused := refusals(err); len(refused) > 0 {
+		if refused := errtree.All[*taskkit.OptionError](err); len(refused) > 0 {
 			return ErrNoSuchPath.because("%s", refused[0].Problem) // no queue can have the name
 		}
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/errtree"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskjson"
 	"taskkit.dev/taskkit/taskops"
@@ -312,7 +313,7 @@ func refusedSchedule(err error) error {
 		}
 		out.Errors = append(out.Errors, FieldProblem{"/" + strings.ToLower(refused.Field), refused.Problem})
 	}
-	for _, refused := range refusals(err) {
+	for _, refused := range errtree.All[*taskkit.OptionError](err) {
 		pointer, ok := scheduleOptions[refused.Option]
 		if !ok {
 			return err
