@@ -85,6 +85,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
 	Result:       taskjson.NewCodec(sizeOfResult, writeResult, readResult),
 	Targets:      taskkit.TargetsFoundIn[State]("targets.people", func(s *Spec) *[]uuid.UUID { return &s.Targets.People }),
+	Doc:          "Executor raises early alerts, in buckets over the people of a query.",
 	SpecSchema:   specSchema,
 	ResultSchema: resultSchema,
 })

@@ -83,6 +83,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
 	Result:       taskjson.NewCodec(sizeOfResult, writeResult, readResult),
 	Targets:      taskkit.TargetsFoundIn[State]("targets.people", func(s *Spec) *[]uuid.UUID { return &s.Targets.People }),
+	Doc:          "Executor exports people. The people of a query are exported in buckets.",
 	SpecSchema:   specSchema,
 	ResultSchema: resultSchema,
 })

@@ -59,6 +59,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Segments:   true,
 	Spec:       taskjson.NewCodec(sizeOfSpec, reconcilejson.WriteRunSpec, reconcilejson.ReadRunSpec),
 	State:      taskjson.NewCodec(sizeOfState, writeApplyState, readApplyState),
+	Doc:        "Applier sets the differing statuses, in buckets over the lines.",
 	SpecSchema: specSchema,
 })
 

@@ -73,6 +73,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
 	Result:       taskjson.NewCodec(sizeOfResult, writeResult, readResult),
+	Doc:          "Executor reconciles. Its fields are the kinds of its stages, which wiring sets to those that are generated: this package cannot import them. All are required.",
 	SpecSchema:   specSchema,
 	ResultSchema: resultSchema,
 })

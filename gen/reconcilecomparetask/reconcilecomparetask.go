@@ -57,6 +57,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	BatchSize:  500,
 	Spec:       taskjson.NewCodec(sizeOfSpec, reconcilejson.WriteRunSpec, reconcilejson.ReadRunSpec),
 	State:      taskjson.NewCodec(sizeOfState, writeCompareState, readCompareState),
+	Doc:        "Comparer compares the lines with the enrolments. Lines of unknown people, and of people who are not in the program, fail.",
 	SpecSchema: specSchema,
 })
 

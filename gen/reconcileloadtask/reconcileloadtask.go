@@ -65,6 +65,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	BatchSize:  500,
 	Spec:       taskjson.NewCodec(sizeOfSpec, writeLoadSpec, readLoadSpec),
 	State:      taskjson.NewCodec(sizeOfState, writeLoadState, readLoadState),
+	Doc:        "Loader reads a file into the table. Invalid lines fail. Of several lines with the same student and program the first is loaded, and the others fail.",
 	SpecSchema: specSchema,
 })
 

@@ -69,6 +69,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
 	Targets:    taskkind.TargetsIn("targets.people", func(s *Spec) *[]uuid.UUID { return &s.Targets.People }),
+	Doc:        "Executor sends mail.",
 	SpecSchema: specSchema,
 })
 

@@ -104,6 +104,8 @@ type Definition[Spec, State, Result any] struct {
 	// /spec/token, in which * stands for any element or member. The values they
 	// point to are masked wherever a task is shown.
 	Secrets []string
+	// Doc is the doc comment of the executor, for people. Defaults to "".
+	Doc string
 	// SpecSchema and ResultSchema are JSON Schemas (2020-12), or nil.
 	SpecSchema, ResultSchema []byte
 }

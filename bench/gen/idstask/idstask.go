@@ -59,6 +59,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
 	Targets:    taskkind.TargetsIn("ids", func(s *Spec) *[]uuid.UUID { return &s.IDs }),
+	Doc:        "Executor takes ids.",
 	SpecSchema: specSchema,
 })
 

@@ -63,6 +63,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
 	Targets:      taskkind.TargetsIn("people", func(s *Spec) *[]int64 { return &s.People }),
+	Doc:          "Executor changes people.",
 	SpecSchema:   specSchema,
 })
 

@@ -69,6 +69,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Segments:   true,
 	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
+	Doc:        "Executor waits, in buckets.",
 	SpecSchema: specSchema,
 })
 

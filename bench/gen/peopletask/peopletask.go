@@ -66,6 +66,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	BatchSize:  500,
 	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
+	Doc:        "Executor sets statuses, in the order of the people's ids.",
 	SpecSchema: specSchema,
 })
 

@@ -62,6 +62,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	BatchSize:  100,
 	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
+	Doc:        "Executor waits.",
 	SpecSchema: specSchema,
 })
 

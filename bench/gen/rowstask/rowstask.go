@@ -65,6 +65,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	BatchSize:  500,
 	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
+	Doc:        "Executor inserts rows.",
 	SpecSchema: specSchema,
 })
 

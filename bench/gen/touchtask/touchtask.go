@@ -57,6 +57,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Revision:   1,
 	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
+	Doc:        "Executor writes a row and reports that it was called.",
 	SpecSchema: specSchema,
 })
 

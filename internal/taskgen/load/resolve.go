@@ -146,7 +146,7 @@ func (r *resolver) executor(c candidate) *model.Executor {
 		MaxBatch: c.directive.max, SkipPoison: c.directive.skipPoison, Preview: c.directive.preview, Ledger: c.directive.ledger, Children: c.directive.children, Defer: c.directive.deferDelays, Touches: c.directive.touches, StopAfter: c.directive.stopAfter, Notify: c.directive.notify,
 		Parallel: c.directive.parallel, LatestStart: c.directive.latestStart, TimeLimit: c.directive.timeLimit,
 		Reserved: c.directive.reserved, Retired: c.directive.retired,
-		Name: c.name.Name(), Dir: strings.TrimPrefix(c.pkg.PkgPath, modulePath(c.pkg)+"/"),
+		Name: c.name.Name(), Doc: r.text(c.name), Dir: strings.TrimPrefix(c.pkg.PkgPath, modulePath(c.pkg)+"/"),
 		Type: mark(named), Pos: r.position(c.directive.pos),
 	}
 	x.Source = x.Dir + "." + x.Name

@@ -37,6 +37,7 @@ type Executor struct {
 
 	Suffix string // of the generated package
 	Name   string // of the executor's type: Executor
+	Doc    string // doc comment of the executor's type, as plain text
 	Dir    string // its package, for people: executors/watch
 	Type   string // the executor's type, as Go source with marks
 	Source string // where it is written, for people: executors/watch.Executor

@@ -73,6 +73,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
 	Result:       taskjson.NewCodec(sizeOfResult, writeResult, readResult),
+	Doc:          "Executor is never run: only its types are of use.",
 	SpecSchema:   specSchema,
 	ResultSchema: resultSchema,
 })

@@ -66,6 +66,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
 	Result:       taskjson.NewCodec(sizeOfResult, writeState, readState),
+	Doc:          "Executor sets statuses.",
 	SpecSchema:   specSchema,
 	ResultSchema: resultSchema,
 })
