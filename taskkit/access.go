@@ -3,6 +3,7 @@ package taskkit
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -13,7 +14,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// init lends packages taskops, taskdoctor and intake what this package does not export: they import this package, so this one cannot call them.
+// init lends packages taskops, taskdoctor, taskui and intake what this package does not export: they import this package, so this one cannot call them.
 func init() { //nolint:gochecknoinits // a variable of package access must be set before any function of them is called
 	access.ClientOf = func(client any) access.Client {
 		c, _ := client.(*Client)
@@ -59,6 +60,11 @@ func (l lent) Store(ctx context.Context) (store.Client, error) { return l.c.tabl
 func (l lent) Request(ctx context.Context, id ID, r store.Request) error {
 	_, err := l.c.send(ctx, id, r)
 	return err
+}
+
+func (l lent) DB() (*sql.DB, string) {
+	db, _ := l.c.db.(*sql.DB)
+	return db, l.c.schema
 }
 
 func (l lent) Public(ctx context.Context, err error) error { return l.c.public(ctx, err) }

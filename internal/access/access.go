@@ -1,9 +1,10 @@
-// Package access lends packages taskops, taskdoctor and intake what package taskkit does not export. Package
+// Package access lends packages taskops, taskdoctor, taskui and intake what package taskkit does not export. Package
 // taskkit sets the variables; an argument of type any has a type of package taskkit.
 package access
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 
 	"github.com/google/uuid"
@@ -19,6 +20,8 @@ type Client interface {
 	Request(ctx context.Context, id uuid.UUID, r store.Request) error
 	// Public returns an error of the store as one of package taskkit.
 	Public(ctx context.Context, err error) error
+	// DB returns the handle of the client, nil if it is no *sql.DB, and the schema of the tables.
+	DB() (db *sql.DB, schema string)
 }
 
 // Submission is what the options of a submission set. Zero fields were not given.

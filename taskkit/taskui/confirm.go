@@ -1,0 +1,21 @@
+package taskui
+
+// confirmPage shows the form of a verb on a page of its own, for browsers without dialogs. It is not among the pages of the navigation.
+var confirmPage = page{name: "confirm", title: "Confirm"}
+
+// verbForm is the form of an action with a task.
+type verbForm struct {
+	ID       string // of the dialog
+	Verb     string
+	Path     string // of the action, below the dashboard
+	Back     string // below the dashboard
+	Button   string
+	Text     string // what the action does
+	Revision string
+	Fields   []field
+	Destroys bool
+	Dialog   bool
+}
+
+// field is an input of a form.
+type field struct{ Name, Label, Value, Kind, Help string }

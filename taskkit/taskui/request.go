@@ -1,0 +1,90 @@
+package taskui
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskhttp"
+)
+
+// request is a request of a person who has access. Its path is the one below the prefix.
+type request struct {
+	*http.Request
+
+	d    *dashboard
+	w    http.ResponseWriter
+	who  Person
+	root string // the relative path from the page to the dashboard, "./" or "../" and so on
+	key  string // of the forms of the page, see sentForms
+}
+
+// actor returns who makes the requests, for the record.
+func (r *request) actor() uuid.UUID { return r.who.ID }
+
+// audit returns the options with which a request is recorded.
+func (r *request) audit(reason string) []taskkit.RequestOption {
+	opts := []taskkit.RequestOption{taskkit.WithReason(reason)}
+	if r.who.ID != uuid.Nil {
+		opts = append(opts, taskkit.WithActor(r.who.ID))
+	}
+	return opts
+}
+
+// submission returns the options with which a follow-up of a task is submitted.
+func (r *request) submission(reason string) []taskkit.SubmitOption {
+	var opts []taskkit.SubmitOption
+	if reason != "" {
+		opts = append(opts, taskkit.WithReason(reason))
+	}
+	if r.who.ID != uuid.Nil {
+		opts = append(opts, taskkit.WithActor(r.who.ID))
+	}
+	return opts
+}
+
+// task reads the task that the path names. One that the person must not see does not exist.
+func (r *request) task(ctx context.Context) (*taskkit.Task, error) {
+	id, err := uuid.Parse(r.PathValue("id"))
+	if err != nil || len(r.PathValue("id")) != 36 {
+		return nil, errNoTask
+	}
+	t, err := r.d.client.Task(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !r.may(ctx, taskhttp.OpWatch, t) {
+		return nil, errNoTask
+	}
+	return t, nil
+}
+
+// tasks reads a page of the tasks that the person may see. One with a next may have fewer tasks than the limit.
+func (r *request) tasks(ctx context.Context, f taskkit.Filter) ([]*taskkit.Task, taskkit.ID, error) {
+	if r.who.Own {
+		if f.Owner != uuid.Nil && f.Owner != r.who.ID {
+			return nil, uuid.Nil, nil
+		}
+		f.Owner = r.who.ID
+	}
+	found, next, err := r.d.client.Tasks(ctx, f)
+	if err != nil {
+		return nil, uuid.Nil, err
+	}
+	seen := found[:0]
+	for _, t := range found {
+		if r.may(ctx, taskhttp.OpWatch, t) {
+			seen = append(seen, t)
+		}
+	}
+	return seen, next, nil
+}
+
+// operator reports whether the person sees what is for operators: texts of errors, specs and workers.
+func (r *request) operator() bool { return !r.who.Own }
+
+// long gives a download more time than a page.
+func (r *request) long(timeout time.Duration) { extend(r.w, timeout) }
