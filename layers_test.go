@@ -66,6 +66,7 @@ var layers = []layer{
 	{"internal/taskgen/emit", []string{"internal/taskgen/lock", "internal/taskgen/model", "internal/taskgen/schema"}, "emitting turns the model into files"},
 	{"internal/proof/...", []string{"internal/...", "taskkit/...", "migrations"}, "the proof tests the library from outside and from inside"},
 	{"internal/testkit/...", []string{"internal/...", "migrations", "taskkit/notice", "taskkit/taskpolicy"}, "what tests share"},
+	{"internal/tasksearch", []string{"taskkit"}, "a search is a filter of the public package; the command and the dashboard, which stand on it, share the words"},
 	{"internal/...", []string{"internal/...", "migrations"}, "internal never imports taskkit, and reaches the tables through internal/store"},
 	{"contrib/grafana", nil, "the board is made of texts"},
 	{"cmd/...", []string{"cmd/...", "executors/...", "gen/...", "internal/...", "migrations", "taskkit/..."}, "a command may use all but ent"},
