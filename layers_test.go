@@ -50,7 +50,7 @@ var layers = []layer{
 	{"cmd/taskkit/internal/mailserver", nil, "the demonstration's mail server knows nothing of taskkit"},
 	{"internal/itemkey", nil, "the identity of items"},
 	{"internal/csvcell", nil, "texts in files that spreadsheets open"},
-	{"internal/specform", nil, "forms are made of schemas and texts: the dashboard and the command line show them"},
+	{"internal/specform", []string{"internal/csvcell"}, "forms are made of schemas and texts: the dashboard and the command line show them"},
 	{"internal/errtree", nil, "errors within errors"},
 	{"internal/workrate", nil, "the arithmetic of rates"},
 	{"internal/cronline", nil, "the arithmetic of wall times"},

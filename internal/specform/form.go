@@ -49,7 +49,7 @@ type Field struct {
 	Unique             bool     // no element twice
 	Default            string
 	Fields             []*Field // of a Group
-	Item               *Field   // of a List or Map; its Name is that of the whole
+	Item               *Field   // of a List or Map; the fields of an object have their names in it
 
 	node   *node
 	values []any // of Enum
@@ -182,11 +182,14 @@ func (b *builder) field(n *node, name string, at *location, groups int) *Field {
 	return f
 }
 
-// item makes the field of the elements of a list or map. They have no name of their own.
+// item makes the field of the elements of a list or map. The fields of an object have their names in it.
 func (b *builder) item(n *node, of *Field) *Field {
 	inner := &builder{form: &Form{defs: b.form.defs, byName: map[string]*Field{}}, open: b.open}
 	item := inner.field(n, "", nil, 1)
-	item.Name, item.Pointer, item.Label = of.Name, of.Pointer, of.Label
+	item.Label = of.Label
+	if item.Type == Group {
+		item.Name = Root
+	}
 	return item
 }
 

@@ -257,8 +257,11 @@ func (p *parser) list(f *Field) (v any, present bool) {
 	if text := strings.TrimSpace(strings.Join(given, "")); text == "" {
 		return nil, false
 	}
-	if first := strings.TrimSpace(given[0]); len(given) == 1 && (first == "null" || first[0] == '[') || f.Item == nil || f.Item.Type > Bytes || f.Item.Type == JSON {
+	if first := strings.TrimSpace(given[0]); len(given) == 1 && (first == "null" || first[0] == '[') || f.Item == nil || f.Item.Type > Group || f.Item.Type == JSON {
 		return p.json(f)
+	}
+	if f.Item.Type == Group {
+		return p.rows(f, strings.Join(given, "\n"))
 	}
 	var elements []string
 	for _, text := range given {
@@ -274,6 +277,26 @@ func (p *parser) list(f *Field) (v any, present bool) {
 			p.fail(f, fmt.Sprintf("%s/%d", f.Pointer, i), p.elementText(f, fmt.Sprintf("/%d", i), text, problem))
 		}
 		list = append(list, v)
+	}
+	return list, true
+}
+
+// rows returns a list of objects from CSV.
+func (p *parser) rows(f *Field, text string) (v any, present bool) {
+	table, list, err := p.form.readCSV(f, strings.NewReader(text), CSVOptions{})
+	if err != nil {
+		p.fail(f, f.Pointer, err.Error())
+		return nil, false
+	}
+	for _, one := range table.Problems {
+		where := "line " + thousands(one.Line)
+		if one.Column != "" {
+			where += ", " + one.Column
+		}
+		if one.Value != "" && !f.HasSecrets {
+			where += " (" + quoted(one.Value) + ")"
+		}
+		p.fail(f, f.Pointer, where+": "+one.Text)
 	}
 	return list, true
 }

@@ -105,13 +105,13 @@ func (w *writer) strip(n *node, v any) any {
 	(&builder{form: w.form}).merge(s, c.resolve(n))
 	switch v := v.(type) {
 	case []any:
-		list := make([]any, len(v))
+		out := make([]any, len(v))
 		for i, one := range v {
-			if list[i] = one; s.items != nil {
-				list[i] = w.strip(s.items, one)
+			if out[i] = one; s.items != nil {
+				out[i] = w.strip(s.items, one)
 			}
 		}
-		return list
+		return out
 	case *object:
 		out := newObject()
 		for _, name := range v.names {
@@ -145,12 +145,12 @@ func whole(f *Field, v any) string {
 				text, ok = lineText(f.Item, one, true)
 			}
 			if !ok {
-				return string(encode(nil, v))
+				return list(v)
 			}
 			lines = append(lines, text)
 		}
 		if len(lines) == 0 || strings.HasPrefix(lines[0], "[") || len(lines) == 1 && lines[0] == "null" {
-			return string(encode(nil, v))
+			return list(v)
 		}
 	case *object:
 		for _, name := range v.names {
@@ -170,6 +170,18 @@ func whole(f *Field, v any) string {
 		return string(encode(nil, v))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// list returns a list as JSON, with a line for each element.
+func list(v []any) string {
+	b := []byte("[")
+	for i, one := range v {
+		if i > 0 {
+			b = append(b, ",\n"...)
+		}
+		b = encode(b, one)
+	}
+	return string(append(b, ']'))
 }
 
 // lineText returns the text of a value that [scalar] reads back, and reports whether there is one. In a line it has no line end and no
