@@ -60,6 +60,10 @@ var list = []Kind{
 	{"sqlite_busy_timeout", Error, "Open the file with _pragma=busy_timeout(10000)."},
 	{"sqlite_network", Error, "Move the file to a disk of the machine on which its workers run."},
 	{"sqlite_wal", Warning, "End long read transactions, then cut the log."},
+
+	{"reader_stale", Warning, "Mend what the error names. Until then the metrics of queues stand still."},
+	{"series_overflow", Warning, "Use fewer names, without ids or dates in them."},
+	{"exporter_failing", Warning, "See that what receives metrics and traces answers."},
 }
 
 // Findings returns the kinds of findings of this package, in the order of docs/doctor.md.
@@ -71,10 +75,14 @@ const docs = "https://taskkit.dev/doctor#"
 // affectedMost is how many affected things a finding lists.
 const affectedMost = 10
 
+// Found returns a finding of the kind with a text.
+func (k Kind) Found(text string) Finding {
+	return Finding{ID: k.ID, Severity: k.Severity, Text: text, Fix: k.Fix, Docs: docs + k.ID}
+}
+
 // found returns a finding of the list.
 func found(id, text string) Finding {
-	k := list[slices.IndexFunc(list, func(k Kind) bool { return k.ID == id })]
-	return Finding{ID: id, Severity: k.Severity, Text: text, Fix: k.Fix, Docs: docs + id}
+	return list[slices.IndexFunc(list, func(k Kind) bool { return k.ID == id })].Found(text)
 }
 
 // since sets when it began, unless that is not known.

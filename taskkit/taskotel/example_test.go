@@ -2,7 +2,9 @@ package taskotel_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -10,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskdoctor"
 	"taskkit.dev/taskkit/taskevent"
 	"taskkit.dev/taskkit/taskotel"
 )
@@ -39,6 +42,22 @@ func ExampleNew() {
 		}
 	}
 	// Output: 1 taskkit.kind=greet,taskkit.outcome=completed
+}
+
+// The doctor finds what an exporter could not send. Programs pass the telemetry to otel.SetErrorHandler, which calls Handle.
+func ExampleTelemetry_Check() {
+	telemetry, err := taskotel.New(taskotel.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		panic(err)
+	}
+	telemetry.Handle(errors.New("connection refused"))
+	options := taskdoctor.Options{Checks: []taskdoctor.Check{telemetry.Check()}} // of taskdoctor.Run, or of taskhttp.Config
+	found, err := options.Checks[0].Read(context.Background(), &taskdoctor.Reader{Options: taskdoctor.Options{Now: time.Now}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(found[0].ID, found[0].Severity)
+	// Output: exporter_failing warning
 }
 
 // Options that cannot be used are named.

@@ -30,6 +30,8 @@ const (
 type figures struct {
 	read   time.Time
 	values []value
+	beyond []string // queues without series of their own, some of them
+	err    error    // why they were not read again since
 }
 
 // value is the value of a gauge.
@@ -89,12 +91,22 @@ func (t *Telemetry) read(ctx context.Context, db *sql.DB, r *reader) (err error)
 	case r.since.IsZero():
 		r.since = time.Now()
 	}
-	if t.figures.Load() == nil {
-		t.figures.Store(&figures{read: r.since}) // its age grows until something is read
+	last := t.figures.Load()
+	if last == nil {
+		last = &figures{read: r.since} // its age grows until something is read
+		t.figures.Store(last)
+	}
+	if err == nil {
+		err = t.readFigures(ctx, db, r)
 	}
 	if err != nil {
-		return err
+		t.figures.Store(&figures{last.read, last.values, last.beyond, err})
 	}
+	return err
+}
+
+// readFigures reads the figures.
+func (t *Telemetry) readFigures(ctx context.Context, db *sql.DB, r *reader) (err error) {
 	if r.dialect == "" {
 		if r.dialect, err = dialect.Detect(ctx, db); err != nil {
 			return err
@@ -104,9 +116,9 @@ func (t *Telemetry) read(ctx context.Context, db *sql.DB, r *reader) (err error)
 		)))
 	}
 	began := time.Now()
-	values, err := t.values(ctx, db, r.dialect)
+	values, beyond, err := t.values(ctx, db, r.dialect)
 	if err == nil {
-		t.figures.Store(&figures{began, values})
+		t.figures.Store(&figures{read: began, values: values, beyond: beyond})
 	}
 	return err
 }
@@ -127,40 +139,40 @@ func (t *Telemetry) elected(ctx context.Context, db *sql.DB) (bool, error) {
 	return taskops.New(taskkit.NewClient(db, taskkit.WithSchema(t.options.Schema))).ElectReader(ctx, slices.Min(workers), terms*t.options.Every)
 }
 
-// values reads the values of all gauges. On PostgreSQL it does so in one transaction, with the time limit of its statements.
-func (t *Telemetry) values(ctx context.Context, db *sql.DB, d dialect.Name) ([]value, error) {
+// values reads the values of all gauges, and some names of queues that have none. On PostgreSQL it does so in one transaction, with the time limit of its statements.
+func (t *Telemetry) values(ctx context.Context, db *sql.DB, d dialect.Name) ([]value, []string, error) {
 	if d == dialect.SQLite {
 		return t.valuesOf(ctx, db)
 	}
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, fmt.Errorf("begin to read the figures: %w", err)
+		return nil, nil, fmt.Errorf("begin to read the figures: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }()
 	if _, err := tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL statement_timeout = %d", statementTimeout.Milliseconds())); err != nil {
-		return nil, fmt.Errorf("limit the time of the reader: %w", err)
+		return nil, nil, fmt.Errorf("limit the time of the reader: %w", err)
 	}
 	return t.valuesOf(ctx, tx)
 }
 
 // valuesOf reads the values through a handle.
-func (t *Telemetry) valuesOf(ctx context.Context, db taskkit.ExecQuerier) ([]value, error) {
+func (t *Telemetry) valuesOf(ctx context.Context, db taskkit.ExecQuerier) (values []value, beyond []string, err error) {
 	op := taskops.New(taskkit.NewClient(db, taskkit.WithSchema(t.options.Schema)))
 	queues, err := op.Queues(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	waiting, err := op.Waiting(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	workers, err := op.Workers(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	schedules, err := op.SchedulesAfter(ctx, "", schedulesRead)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	live, late := 0, time.Duration(0)
 	for i := range workers {
@@ -173,7 +185,7 @@ func (t *Telemetry) valuesOf(ctx context.Context, db taskkit.ExecQuerier) ([]val
 			late = max(late, s.Late)
 		}
 	}
-	values := []value{
+	values = []value{
 		{"taskkit.worker.live", float64(live), nil},
 		{"taskkit.schedule.lag", late.Seconds(), nil},
 	}
@@ -185,7 +197,10 @@ func (t *Telemetry) valuesOf(ctx context.Context, db taskkit.ExecQuerier) ([]val
 	for _, c := range waitingCauses {
 		values = append(values, value{"taskkit.task.waiting", float64(waiting[c]), observed(keyReason.String(string(c)))})
 	}
-	return append(values, queueValues(queues)...), nil
+	for _, q := range queues[min(valuesMost, len(queues)):min(valuesMost+namesMost, len(queues))] {
+		beyond = append(beyond, q.Name)
+	}
+	return append(values, queueValues(queues)...), beyond, nil
 }
 
 // waitingCauses are the causes of waiting tasks that have a series.

@@ -2,6 +2,7 @@ package taskotel
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -41,8 +42,19 @@ func family(key attribute.Key, values []string, attrs ...attribute.KeyValue) []s
 type table[Row any] struct {
 	make func(value string) *Row
 
-	mu   sync.Mutex // of those who add a row
-	rows atomic.Pointer[map[string]*Row]
+	mu    sync.Mutex // of those who add a row
+	rows  atomic.Pointer[map[string]*Row]
+	names []string // values that have no row of their own, some of them
+}
+
+// namesMost is how many values without a row of their own are kept by name.
+const namesMost = 10
+
+// beyond returns values that have no row of their own, at most namesMost.
+func (t *table[Row]) beyond() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.names)
 }
 
 // row returns the row of a value.
@@ -54,6 +66,9 @@ func (t *table[Row]) row(value string) *Row {
 	defer t.mu.Unlock()
 	rows := t.all()
 	if len(rows) >= valuesMost {
+		if len(t.names) < namesMost && !slices.Contains(t.names, value) {
+			t.names = append(t.names, value)
+		}
 		value = Other
 	}
 	if r, ok := rows[value]; ok {

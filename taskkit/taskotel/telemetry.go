@@ -62,6 +62,7 @@ type Telemetry struct {
 
 	figures atomic.Pointer[figures] // nil: Read has read nothing yet, or another worker is the reader
 	build   atomic.Pointer[[]metric.ObserveOption]
+	failed  handled
 
 	mu         sync.Mutex
 	workers    map[string]worker

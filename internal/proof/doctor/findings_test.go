@@ -31,7 +31,7 @@ func TestFindings(t *testing.T) {
 	t.Parallel()
 	server := durable(t)
 	t.Run("all", func(t *testing.T) {
-		for _, p := range slices.Concat(taskPlants, tablePlants, settingPlants, filePlants) {
+		for _, p := range slices.Concat(taskPlants, tablePlants, settingPlants, filePlants, telemetryPlants) {
 			t.Run(p.id, func(t *testing.T) {
 				t.Parallel()
 				if p.on != dialect.SQLite {
@@ -64,7 +64,7 @@ func TestFindingsOfServers(t *testing.T) {
 func TestPlantsAreComplete(t *testing.T) {
 	t.Parallel()
 	planted := map[string]bool{"sqlite_network": true} // a file system of another machine, see TestNetworks of package vitals
-	for _, p := range slices.Concat(taskPlants, tablePlants, settingPlants, filePlants, serverPlants) {
+	for _, p := range slices.Concat(taskPlants, tablePlants, settingPlants, filePlants, serverPlants, telemetryPlants) {
 		planted[p.id] = true
 	}
 	planted["standby"] = true // TestStandby

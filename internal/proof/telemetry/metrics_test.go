@@ -2,11 +2,14 @@ package telemetry_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -14,6 +17,7 @@ import (
 	"taskkit.dev/internal/testkit/takeover"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskdoctor"
 	"taskkit.dev/taskkit/taskotel"
 )
 
@@ -234,6 +238,30 @@ func TestExporterThatDoesNotAnswer(t *testing.T) {
 				t.Errorf("the task ended in %s", task.Status)
 			}
 		}
+	})
+}
+
+// failing is an exporter that fails.
+type failing struct{ stuck }
+
+func (failing) Export(context.Context, *metricdata.ResourceMetrics) error {
+	return errors.New("the collector refuses the connection")
+}
+
+// The doctor finds an exporter that fails, by the error handler of OpenTelemetry.
+func TestExporterThatFails(t *testing.T) {
+	t.Parallel()
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewPeriodicReader(failing{}, sdkmetric.WithInterval(10*time.Millisecond))))
+	telemetry, err := taskotel.New(taskotel.Options{MeterProvider: provider, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	otel.SetErrorHandler(telemetry) // no other test of this package has one
+	t.Cleanup(func() { _ = provider.Shutdown(context.WithoutCancel(t.Context())) })
+	e := &env{T: t}
+	e.until("the doctor finds it", func() bool {
+		found, err := telemetry.Check().Read(t.Context(), &taskdoctor.Reader{Options: taskdoctor.Options{Now: time.Now}})
+		return err == nil && len(found) == 1 && found[0].ID == "exporter_failing" && strings.Contains(found[0].Text, "refuses the connection")
 	})
 }
 
