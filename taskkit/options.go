@@ -241,7 +241,7 @@ func WithPredecessor(task ID) SubmitOption {
 	return submitOption(func(s *submission) { s.NewTask.Follows = task })
 }
 
-// WithTraceparent stores a W3C trace context with the task. An executor or an observer
+// WithTraceparent stores a W3C trace context with the task, and with its children unless they have their own. An executor or an observer
 // reads it with [Client.Task], and a taskevent.Tracer gets it. Package taskotel adds the contexts of messages after a comma,
 // and of the last slice of the work after a semicolon.
 func WithTraceparent(tp string) SubmitOption {

@@ -79,6 +79,10 @@ func (k *Kind[Spec, State, Result]) store(ctx context.Context, tx Execer, s *sub
 	if err := k.checkOptions(s, specs); err != nil {
 		return nil, err
 	}
+	batch, inBatch := tx.(*session.LazyTx)
+	if inBatch && s.NewTask.Parent != uuid.Nil {
+		s.Traceparent = cmp.Or(s.Traceparent, batch.Traceparent())
+	}
 	tasks := make([]store.NewTask, len(specs))
 	for i := range specs {
 		if err := k.newTask(s, &specs[i], &tasks[i]); err != nil {
@@ -90,7 +94,6 @@ func (k *Kind[Spec, State, Result]) store(ctx context.Context, tx Execer, s *sub
 		tasks[i].ID = store.NewID()
 	}
 	err := store.Insert(ctx, tx, s.schema, tasks, !s.withoutNotify && k.mayNotify())
-	batch, inBatch := tx.(*session.LazyTx)
 	switch _, merged := errors.AsType[*store.PausedError](err); {
 	case err == nil || merged:
 	case inBatch:

@@ -114,10 +114,10 @@ func (t *NewTask) keep() int64 {
 
 // specRevision is the value of spec_revision; -1 is NULL.
 func (t *NewTask) specRevision() int64 {
-	if t.Version != nil || t.Traceparent != "" {
-		return int64(t.Revision)
+	if r := t.Start.specRevision(t.Revision); r >= 0 || t.Version == nil && t.Traceparent == "" {
+		return r
 	}
-	return t.Start.specRevision(t.Revision)
+	return int64(t.Revision)
 }
 
 // optionalText returns the column of a text, in which the empty text is NULL.

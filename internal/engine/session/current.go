@@ -37,6 +37,7 @@ type current struct {
 	tries, stored int
 	limit         *Sizer // of batches
 	following     *following
+	trace         string // what is stored with the task for its trace
 
 	planned  bool  // the plan was read, and options are complete
 	started  bool  // the session has left the queue of permits and begun to execute
@@ -211,7 +212,7 @@ func (c *current) newTx() *LazyTx {
 		return newPreviewTx(c.Store, c.lease, c.Config.limits())
 	}
 	tx := newLazyTx(c.Store, c.lease, c.Config.limits())
-	tx.watches = c.options.Watches()
+	tx.watches, tx.trace = c.options.Watches(), c.trace
 	tx.parent, tx.people = c.hasChildren(), [2]uuid.UUID{c.task.Owner, c.task.RunAs}
 	return tx
 }

@@ -13,19 +13,23 @@ type following struct {
 	trace taskevent.Trace // nil: it has ended
 }
 
-// follow begins the trace of a session whose plan was read. stored is what was stored with the task for it.
-func (c *current) follow(stored string) {
+// follow begins the trace of a session whose plan was read.
+func (c *current) follow() {
 	if c.Trace == nil {
 		return
 	}
 	f := &following{c: c}
 	c.Events.Guard(func() {
 		f.trace = c.Trace(c.ctx, taskevent.TracedTask{
-			TaskRef: c.ref(), Queue: c.task.Queue, Traceparent: stored,
+			TaskRef: c.ref(), Queue: c.task.Queue, Traceparent: c.trace,
 			Store: func(ctx context.Context, text string) error {
 				ctx, cancel := context.WithTimeout(ctx, c.Config.Call)
 				defer cancel()
-				return c.Store.StoreTrace(ctx, c.lease, text)
+				err := c.Store.StoreTrace(ctx, c.lease, text)
+				if err == nil {
+					c.trace = text
+				}
+				return err
 			},
 		})
 	})
@@ -43,6 +47,7 @@ func (f *following) batch(ctx context.Context, step *Step) context.Context {
 	f.c.Events.Guard(func() {
 		made = f.trace.Batch(ctx) //nolint:fatcontext // it is the context of one batch
 		step.Log = f.trace.Logger(step.Log)
+		step.Tx.trace = f.c.trace // with the present slice
 	})
 	if made == nil { // it has panicked
 		return ctx

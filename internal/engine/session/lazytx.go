@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -29,6 +30,7 @@ type LazyTx struct {
 	parent  bool               // the task may have children
 	watches bool               // policies count the writes of its children
 	people  [2]uuid.UUID       // the owner of the task, and as whom it runs
+	trace   string             // see [LazyTx.Traceparent]
 	changes *txchanges.Counter // nil unless the task is a preview
 
 	mu        sync.Mutex
@@ -60,8 +62,14 @@ func (t *LazyTx) Owner() uuid.UUID { return t.people[0] }
 // RunAs returns the person as whom the task runs.
 func (t *LazyTx) RunAs() uuid.UUID { return t.people[1] }
 
+// Traceparent returns the text that is stored with the task for its trace, and with its children unless they have their own; "" for none.
+func (t *LazyTx) Traceparent() string { return t.trace }
+
 // Insert stores children of the task, and notifies workers of them.
 func (t *LazyTx) Insert(ctx context.Context, tasks []store.NewTask) error {
+	for i := range tasks {
+		tasks[i].Traceparent = cmp.Or(tasks[i].Traceparent, t.trace)
+	}
 	tx, err := t.begin(ctx)
 	if err != nil {
 		return err

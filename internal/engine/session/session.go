@@ -206,7 +206,8 @@ func (s *Session) Prepare(c store.ClaimedTask) bool {
 		s.options = &options
 	}
 	s.planned = true
-	s.follow(plan.Traceparent)
+	s.trace = plan.Traceparent
+	s.follow()
 	s.features = s.lasting(&plan)
 	times, err := newTimes(&s.current, &plan)
 	if err != nil {

@@ -54,6 +54,8 @@ func insertOne(e *env) {
 		e.Fatalf("a task without a spec has %q", spec)
 	}
 	is(e, "total unknown", e.read(null).Progress.Total, -1)
+	part := e.one(func(t *store.NewTask) { t.Revision, t.Start.SpecRevision, t.Traceparent = 5, 3, "00-1-2-01" })
+	is(e, "revision of the spec of a part with a trace", e.read(part).SpecRevision, 3)
 }
 
 // insertMany: more tasks than one statement has parameters for.
