@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"taskkit.dev/internal/lifecycle"
 )
 
 // Diagnosis reads samples that show what is wrong with the tasks of a database. Its methods change and lock nothing, and read
@@ -21,6 +23,10 @@ type Diagnosis interface {
 	// AwaitingApproval returns tasks that have waited for their approval for at least so long, the oldest first, at most limit:
 	// it reads the newest [DiagnosisRead] tasks that were submitted before. now is the time by the database's clock.
 	AwaitingApproval(ctx context.Context, now time.Time, since time.Duration, limit int) ([]Awaiting, error)
+	// FailingTargets returns the targets of notifications with at least so many failed tries since so long ago and since the last
+	// notification that was delivered to them, the most tries first: it reads the newest [DiagnosisRead] failed attempts and as many
+	// notifications that have ended.
+	FailingTargets(ctx context.Context, since time.Duration, tries int) ([]FailingTarget, error)
 }
 
 const (
@@ -28,7 +34,7 @@ const (
 	OldestOfLane = 20
 	// DiagnosisRead is how many rows the other methods of [Diagnosis] read at most.
 	DiagnosisRead = 10_000
-	// FailingListed is how many codes [Diagnosis.FailingCodes] returns at most.
+	// FailingListed is how many codes and targets [Diagnosis.FailingCodes] and [Diagnosis.FailingTargets] return at most.
 	FailingListed = 20
 )
 
@@ -52,4 +58,15 @@ type Awaiting struct {
 	ID    uuid.UUID
 	Kind  string
 	Since time.Time
+}
+
+// FailingTarget is a target that takes no notifications.
+type FailingTarget struct {
+	Target        string
+	Notices       int64 // with failed tries
+	Tries         int64
+	First, Last   time.Time
+	Example       uuid.UUID // the newest of the notifications
+	ExampleStatus lifecycle.Status
+	Code          string // of the last failed try of the example
 }

@@ -40,6 +40,7 @@ var checks = []check{
 	{"attempts", "", true, readAttempts},
 	{"approvals", "", true, readApprovals},
 	{"dead", "", true, readDead},
+	{"notifications", "", true, readTargets},
 	{"limits", "", true, readLimits},
 	{"schedules", "", true, readSchedules},
 }

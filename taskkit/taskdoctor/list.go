@@ -31,6 +31,7 @@ var list = []Kind{
 	{"retry_storm", Warning, "Mend what the code names. The tasks are tried again by themselves."},
 	{"approval_waits", Warning, "Approve the task, or stop it."},
 	{"dead_letters", Warning, "Mend the cause, then retry them, or drop them."},
+	{"target_fails", Warning, "Mend the receiver, or correct the target: notifications that are still tried come by themselves then, and dead letters can be retried."},
 	{"limit_holder_lost", Warning, "Start a worker: it takes the task over, and the permit is free again."},
 
 	{"schedule_never", Warning, "Give the schedule an expression that comes true, or delete it."},

@@ -7,12 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"taskkit.dev/taskkit/notice"
 	"taskkit.dev/taskkit/taskops"
 )
 
 const (
 	// stormWithin is in what time attempts must have failed to be a storm of retries.
 	stormWithin = time.Hour
+	// silentTries is how many tries to deliver to a target must have failed since its last delivery, in what time.
+	silentTries, silentWithin = 3, 24 * time.Hour
 	// rowsMost is how many limits and schedules are read, and how many groups of dead letters and tasks become findings.
 	rowsMost, groupsMost = 1000, 20
 	// lateMostSchedule is how late a fire may be: workers read every 15 seconds which are due.
@@ -65,6 +68,25 @@ func readDead(ctx context.Context, e *scope) (all []Finding, err error) {
 			g.Kind, atLeast, ended(g.Tasks), g.Code, g.Newest.UTC().Format(time.RFC3339))).since(g.Oldest).of(g.Example.String())
 		f.More = g.Tasks - 1
 		all = append(all, f.by("taskkit dead retry --kind "+quote(g.Kind)+" --code "+quote(g.Code)+" --yes"))
+	}
+	return all, nil
+}
+
+// readTargets looks for targets that take no notifications.
+func readTargets(ctx context.Context, e *scope) (all []Finding, err error) {
+	targets, err := e.tables.FailingTargets(ctx, silentWithin, silentTries)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range targets {
+		f := found("target_fails", fmt.Sprintf("Target %s takes no notifications: since %s and its last delivery %s at %s have failed, the last at %s with the code %s.", t.Target, t.First.UTC().Format(time.RFC3339),
+			count(t.Tries, "attempt"), count(t.Notices, "notification"), t.Last.UTC().Format(time.RFC3339), t.Code)).since(t.First).of(t.Target)
+		if t.ExampleStatus.Terminal() {
+			f = f.by("taskkit dead retry --kind " + notice.Kind + " --code " + quote(t.Code) + " --yes")
+		} else {
+			f = f.by("taskkit explain " + t.Example.String())
+		}
+		all = append(all, f)
 	}
 	return all, nil
 }

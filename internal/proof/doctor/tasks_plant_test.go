@@ -10,7 +10,9 @@ import (
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/notice"
 	"taskkit.dev/taskkit/taskdoctor"
+	"taskkit.dev/taskkit/tasknotify"
 	"taskkit.dev/taskkit/taskops"
 )
 
@@ -112,6 +114,25 @@ VALUES ($1, $2, 'p', 1, 0, 1, 'transient', 'mail_down', 'connection refused')`, 
 			b.apply(p, &store.Write{Lease: l, Begun: true, To: lifecycle.Failure, StatusDetail: "gone: the person has moved"})
 		}
 	}},
+	{id: "target_fails", plant: func(b *env, p *plant) {
+		p.about = "ops"
+		deliverer := b.deliverer()
+		for range 3 {
+			_, err := tasknotify.Submit(b.Context(), b.DB, notice.Notice{Event: notice.FindingOpened, Target: "ops", Code: "x"}, taskkit.WithSchema(b.schema), taskkit.WithQueue("mail"))
+			b.must(err)
+		}
+		for _, l := range b.claim(deliverer, 3) {
+			b.apply(deliverer, &store.Write{
+				Lease: l, Begun: true, To: lifecycle.Failure, StatusDetail: "webhook_refused: ops.example has answered a webhook with 404",
+				Attempt: &store.Attempt{Process: deliverer.ID, Fence: l.Fence, Attempt: 1, Class: "permanent", Code: "webhook_refused", Detail: "ops.example has answered a webhook with 404"},
+			})
+		}
+	}, mend: func(b *env, _ *taskdoctor.Finding) { // the command has retried them
+		deliverer := b.deliverer()
+		for _, l := range b.claim(deliverer, 3) {
+			b.apply(deliverer, &store.Write{Lease: l, Begun: true, Checkpoint: true, To: lifecycle.Completed})
+		}
+	}},
 	{id: "limit_holder_lost", plant: func(b *env, _ *plant) {
 		p := b.worker()
 		b.submit(lettersKind, 2, taskkit.WithLimit("bank", 1))
@@ -151,6 +172,12 @@ VALUES ($1, $2, 'p', 1, 0, 1, 'transient', 'mail_down', 'connection refused')`, 
 	}, mend: func(b *env, _ *taskdoctor.Finding) {
 		b.must(taskops.SetSchedule(b.Context(), b.DB, lettersKind, "nightly", letters{To: []string{"Ada"}}, taskops.Schedule{Cron: "0 9 * * *"}, taskkit.WithSchema(b.schema)))
 	}},
+}
+
+// deliverer registers a process that delivers notifications.
+func (b *env) deliverer() store.Process {
+	b.Helper()
+	return b.worker(func(p *store.Process) { p.Kinds = map[string][]int{notice.Kind: {1}} })
 }
 
 // endWorkers deregisters the processes.

@@ -21,6 +21,7 @@ func (c *calls) diagnosis(db *testdb.DB, handle *sql.DB) {
 		_, err := s.AwaitingApproval(ctx, time.Unix(1_700_000_000, 0), 24*time.Hour, 10)
 		return err
 	})
+	c.record("failing_targets", func() error { _, err := s.FailingTargets(ctx, time.Hour, 3); return err })
 	if db.Dialect == dialect.SQLite {
 		c.record("vitals_file", func() error { _, err := vitals.ReadFile(ctx, handle); return err })
 		c.record("vitals_indexes", func() error { _, err := vitals.ReadFileIndexes(ctx, handle); return err })

@@ -32,6 +32,10 @@ SELECT gen_random_uuid(), o, o, o, o, 'flying', 'EXECUTING', 1, 'p', clock_times
 					_, err := c.AwaitingApproval(ctx, time.Now(), time.Millisecond, 10)
 					return err
 				}, "taskkit_queued_task_pkey", store.DiagnosisRead},
+				"FailingTargets": {func(ctx context.Context, c store.Client) error {
+					_, err := c.FailingTargets(ctx, time.Hour, 3)
+					return err
+				}, "taskkit_ended", store.DiagnosisRead},
 			} {
 				query, args := recorded(t, db.Schema, c.call)
 				eachPlan(t, db, query, args, func(mode string, s scans, _ int) {

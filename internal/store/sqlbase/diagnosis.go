@@ -12,6 +12,7 @@ import (
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/store/sqlrows"
+	"taskkit.dev/taskkit/notice"
 )
 
 // OldestDue implements [store.Diagnosis].
@@ -88,6 +89,43 @@ ORDER BY id LIMIT $4`), []any{firstOfTime(now.Add(-since)).String(), int64(store
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for tasks that wait for approval: %w", err)
+	}
+	return found, nil
+}
+
+// FailingTargets implements [store.Diagnosis]. The notification of an attempt is read by its id, one by one, so that no planner reads all tasks.
+func (b *Base) FailingTargets(ctx context.Context, since time.Duration, tries int) (found []store.FailingTarget, err error) {
+	_, err = sqlrows.Query(ctx, b.q, b.SQL(`WITH failed AS (
+  SELECT n.id, CAST(n.task_id AS text) AS task, n.created_date, (
+    SELECT coalesce(q.execution_spec, (SELECT p.spec FROM {s}taskkit_task_plan p WHERE p.task_id = q.id)) ->> CAST('target' AS text)
+    FROM {s}taskkit_queued_task q WHERE q.id = n.task_id AND q.execution_component_name = $2) AS target
+  FROM (SELECT a.id, a.task_id, a.created_date FROM {s}taskkit_task_attempt a ORDER BY a.id DESC LIMIT `+b.most("$1")+`) n
+  WHERE n.created_date > `+b.ago("$3")+`
+), delivered AS (
+  SELECT target, max(ended) AS last FROM (
+    SELECT q.workflow_status AS status, q.workflow_stopped_date AS ended, q.execution_spec ->> CAST('target' AS text) AS target
+    FROM {s}taskkit_queued_task q WHERE q.execution_component_name = $2 AND q.workflow_stopped_date IS NOT NULL AND q.keep_ms IS NULL
+    ORDER BY q.workflow_stopped_date DESC LIMIT `+b.most("$1")+`
+  ) e WHERE status = 'COMPLETED' GROUP BY target
+), silent AS (
+  SELECT f.target, count(DISTINCT f.task) AS notices, count(*) AS tries, min(f.created_date) AS first, max(f.created_date) AS last, max(CAST(f.id AS text)) AS newest
+  FROM failed f LEFT JOIN delivered d ON d.target = f.target WHERE f.target IS NOT NULL AND (d.last IS NULL OR d.last < f.created_date)
+  GROUP BY f.target HAVING count(*) >= $4 ORDER BY count(*) DESC, f.target LIMIT $5
+)
+SELECT s.target, s.notices, s.tries, s.first, s.last, q.id, q.workflow_status, a.code
+FROM silent s JOIN {s}taskkit_task_attempt a ON a.id = `+b.id("s.newest")+` JOIN {s}taskkit_queued_task q ON q.id = a.task_id ORDER BY s.tries DESC, s.target`),
+		[]any{int64(store.DiagnosisRead), notice.Kind, Millis(since), int64(tries), int64(store.FailingListed)}, func(rows *sql.Rows) error {
+			var (
+				f      store.FailingTarget
+				status string
+			)
+			err := rows.Scan(&f.Target, &f.Notices, &f.Tries, sqlrows.Time(&f.First), sqlrows.Time(&f.Last), &f.Example, &status, &f.Code)
+			f.ExampleStatus = lifecycle.Status(status)
+			found = append(found, f)
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("look for targets that take no notifications: %w", err)
 	}
 	return found, nil
 }

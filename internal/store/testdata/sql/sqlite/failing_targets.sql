@@ -1,0 +1,27 @@
+-- Written by TestStatements; each statement once, in the order of execution.
+
+WITH failed AS (
+  SELECT n.id, CAST(n.task_id AS text) AS task, n.created_date, (
+    SELECT coalesce(q.execution_spec,
+        (SELECT p.spec FROM taskkit_task_plan p WHERE p.task_id = q.id)) ->> CAST('target' AS text)
+    FROM taskkit_queued_task q WHERE q.id = n.task_id AND q.execution_component_name = $2) AS target
+  FROM (SELECT a.id, a.task_id, a.created_date FROM taskkit_task_attempt a ORDER BY a.id DESC LIMIT $1) n
+  WHERE n.created_date > strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $3 / 1000.0))
+), delivered AS (
+  SELECT target, max(ended) AS last FROM (
+    SELECT q.workflow_status AS status, q.workflow_stopped_date AS ended,
+        q.execution_spec ->> CAST('target' AS text) AS target
+    FROM taskkit_queued_task q WHERE q.execution_component_name = $2 AND q.workflow_stopped_date IS NOT NULL
+        AND q.keep_ms IS NULL
+    ORDER BY q.workflow_stopped_date DESC LIMIT $1
+  ) e WHERE status = 'COMPLETED' GROUP BY target
+), silent AS (
+  SELECT f.target, count(DISTINCT f.task) AS notices, count(*) AS tries, min(f.created_date) AS first,
+      max(f.created_date) AS last, max(CAST(f.id AS text)) AS newest
+  FROM failed f LEFT JOIN delivered d ON d.target = f.target WHERE f.target IS NOT NULL
+      AND (d.last IS NULL OR d.last < f.created_date)
+  GROUP BY f.target HAVING count(*) >= $4 ORDER BY count(*) DESC, f.target LIMIT $5
+)
+SELECT s.target, s.notices, s.tries, s.first, s.last, q.id, q.workflow_status, a.code
+FROM silent s JOIN taskkit_task_attempt a ON a.id = s.newest JOIN taskkit_queued_task q ON q.id = a.task_id ORDER BY s.tries DESC,
+    s.target;
