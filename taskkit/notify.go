@@ -51,7 +51,7 @@ func (s *submission) setNotify(kind []notice.Subscription) {
 		s.fail("WithNotifications", err.Error())
 	}
 	if len(kind) > 0 && s.Reference != "" {
-		s.fail("WithCoalescing", fmt.Sprintf("used for kind %s, whose directive has notify=: a waiting task with notifications cannot be replaced", s.NewTask.Kind))
+		s.fail("WithCoalescing", fmt.Sprintf("used for kind %s, which has notifications (notify= in its directive, or taskgen -notify): a waiting task with notifications cannot be replaced; notify=none is a kind without", s.NewTask.Kind))
 	}
 	s.Options.Notify = list
 }

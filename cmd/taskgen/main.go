@@ -77,6 +77,8 @@
 //	-base FILE    the lock file to compare with; default the file of -lock. git:main is
 //	              the file of -lock as it is in branch main, or any other branch or
 //	              commit: a revision is then one change to what the branch has
+//	-notify T:E,U who is notified of which events of the tasks of all kinds; notify= in a
+//	              directive adds to it, and notify=none is for a kind without notifications
 //	-newlock      begin a new lock file although git or generated code shows that
 //	              there was one; only when no task is stored anywhere
 //	-check        write nothing; print what would change, and exit with 1 if
@@ -130,6 +132,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.Suffix, "suffix", "task", "`suffix` of the names of the kinds' packages")
 	flags.StringVar(&o.Lock, "lock", "tasks.lock", "record all stored fields in `file`")
 	flags.StringVar(&o.Base, "base", "", "lock `file` to compare with, or git:BRANCH; default that of -lock")
+	flags.StringVar(&o.Notify, "notify", "", "`targets` with events that all kinds notify, as notify= of a directive: ops:dead_letter")
 	flags.BoolVar(&o.NewLock, "newlock", false, "start a new lock file although there was one")
 	flags.BoolVar(&check, "check", false, "write nothing; exit with 1 when something would change")
 	flags.BoolVar(&verbose, "v", false, "name the kinds found and the files changed")

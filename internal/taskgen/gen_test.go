@@ -1,6 +1,7 @@
 package taskgen_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"path/filepath"
@@ -72,4 +73,25 @@ type nothing struct{}
 
 func (nothing) Execute(context.Context, *taskkit.Batch[struct{}, struct{}]) (taskkit.Next, error) {
 	return taskkit.Done, nil
+}
+
+// TestNotifyOfAllKinds: the subscriptions of all kinds are in each of them.
+func TestNotifyOfAllKinds(t *testing.T) {
+	t.Parallel()
+	out, err := taskgen.Generate(t.Context(), taskgen.Options{Dir: "../../executors", Patterns: []string{"./..."}, Out: "../gen", Notify: "ops:dead_letter"})
+	if err != nil || len(out.Executors) == 0 {
+		t.Fatalf("%v, %d executors, %v", err, len(out.Executors), out.Diagnostics)
+	}
+	kinds := 0
+	for _, f := range out.Files {
+		if bytes.Contains(f.Data, []byte("taskkit.NewKind(")) {
+			kinds++
+			if !bytes.Contains(f.Data, []byte(`Notify: `)) || !bytes.Contains(f.Data, []byte(`"ops:dead_letter"`)) {
+				t.Errorf("%s notifies nothing", f.Name)
+			}
+		}
+	}
+	if kinds != len(out.Executors) {
+		t.Errorf("%d files have kinds, want %d", kinds, len(out.Executors))
+	}
 }

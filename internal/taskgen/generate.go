@@ -37,6 +37,9 @@ type Options struct {
 	// or commit. Defaults to Lock. With that of what is released, a revision is one
 	// change, however often the output was generated in between.
 	Base string
+	// Notify are the subscriptions of all kinds, as notify= in a directive has them, which adds to them and replaces the events of a
+	// target. Defaults to none.
+	Notify string
 	// NewLock allows Lock to be missing although there was one.
 	NewLock bool
 }
@@ -94,6 +97,10 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 	if problem := model.PackageProblem("kind" + o.Suffix); problem != "" {
 		return nil, fmt.Errorf("suffix %q cannot end the name of a package: %s: give another with -suffix", o.Suffix, problem)
 	}
+	all, err := subscriptions(o.Notify)
+	if err != nil {
+		return nil, fmt.Errorf("-notify %s: %w", o.Notify, err)
+	}
 	before, stale, err := readLock(ctx, dir, out, &o)
 	if err != nil {
 		return nil, err
@@ -104,7 +111,7 @@ func Generate(ctx context.Context, o Options) (*Output, error) {
 	}
 	found, wrong := load.Resolve(pkgs, fset, dir, genPath)
 	for _, x := range found {
-		x.Suffix = o.Suffix
+		x.Suffix, x.Notify = o.Suffix, subscribe(all, x.Notify)
 	}
 	if slices.ContainsFunc(wrong, func(d model.Diagnostic) bool { return !d.Pos.IsValid() }) {
 		stale = nil // the lock file of packages that there are not would be missing too

@@ -19,6 +19,9 @@ const MaxSubscriptions = 20
 
 const maxTarget = 63
 
+// None is written for no subscriptions in the directive of a kind (notify=none), against the subscriptions of all kinds. It is not the name of a target.
+const None = "none"
+
 // Rule says what [Parse] reads, as the end of a sentence that begins with "use".
 const Rule = "targets with events, such as ops:dead_letter+policy,owner:ended"
 
@@ -51,7 +54,7 @@ func Check(list []Subscription) error {
 	for _, s := range list {
 		switch {
 		case !ValidTarget(s.Target):
-			return fmt.Errorf("%.70q is not the name of a target: use %s, of at most %d lower case letters, digits, underscores and hyphens", s.Target, Rule, maxTarget)
+			return fmt.Errorf("%.70q is not the name of a target: use %s, of at most %d lower case letters, digits, underscores and hyphens, and not %s", s.Target, Rule, maxTarget, None)
 		case seen[s.Target]:
 			return fmt.Errorf("target %s is named twice: join its events with a plus sign", s.Target)
 		}
@@ -67,7 +70,7 @@ func Check(list []Subscription) error {
 
 // ValidTarget reports whether a target can have this name.
 func ValidTarget(name string) bool {
-	return name != "" && len(name) <= maxTarget && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
+	return name != "" && name != None && len(name) <= maxTarget && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
 }
 
 // Has reports whether the target is notified of an event.

@@ -33,7 +33,7 @@ func TestMID59OptionsRefused(t *testing.T) {
 			"a target":                   {kind, []taskkit.SubmitOption{taskkit.WithNotifications("https://ops.example")}, "WithNotifications", "is not the name of a target"},
 			"too many":                   {kind, many, "WithNotifications", "21 subscriptions"},
 			"with coalescing":            {kind, []taskkit.SubmitOption{taskkit.WithNotifications("ops"), taskkit.WithCoalescing("k")}, "WithNotifications", "used together with WithCoalescing"},
-			"of a kind, with coalescing": {notifies, []taskkit.SubmitOption{taskkit.WithCoalescing("k")}, "WithCoalescing", "whose directive has notify="},
+			"of a kind, with coalescing": {notifies, []taskkit.SubmitOption{taskkit.WithCoalescing("k")}, "WithCoalescing", "which has notifications"},
 		} {
 			_, err := taskkit.Submit(t.Context(), db.DB, c.kind, below(3), append(c.opts, taskkit.System(), taskkit.WithSchema(schemaOf(db)))...)
 			var refused *taskkit.OptionError

@@ -225,7 +225,7 @@ func (d *directive) parse(words []option) (problems []problem) {
 			}
 		case "notify":
 			d.notify = value
-			if _, err := notice.Parse(value); err != nil {
+			if _, err := notice.Parse(value); err != nil && value != notice.None {
 				refuse(o.pos, "write "+notice.Rule, "notify=%s: %v", value, err)
 			}
 		case "lateststart":
