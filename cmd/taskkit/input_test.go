@@ -81,8 +81,6 @@ func TestWrongInput(t *testing.T) {
 		{2, "--workers accepts", []string{"dev", "--workers", "0"}},
 		{2, "--people-count accepts 10", []string{"dev", "--people-count", "9"}},
 		{2, "omit --people-count", []string{"dev", "--people", csv, "--people-count", "3"}},
-		{2, "both name a database", []string{"dev", "--database", missing, "-d", missing}},
-		{2, "use -d for PostgreSQL", []string{"dev", "--database", "postgres://me@host/x"}},
 		{1, "does not exist", []string{"ls", "-d", missing}},
 		{1, "not a database", []string{"ls", "-d", text}},
 		{1, "cannot reach", []string{"migrate", "-d", filepath.Join(dir, "no", "such", "place.db")}},

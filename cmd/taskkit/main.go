@@ -8,9 +8,9 @@ import (
 
 	_ "time/tzdata" // schedules have time zones, and a system may have none
 
-	"taskkit.dev/cmd/taskkit/internal/command"
+	"taskkit.dev/cmd/taskkit/internal/program"
 )
 
 func main() {
-	os.Exit(command.Main(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(program.Main(os.Args[1:], os.Stdout, os.Stderr))
 }

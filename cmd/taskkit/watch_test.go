@@ -205,7 +205,7 @@ func TestWatchSurvivesARestart(t *testing.T) {
 func TestDevKeepsRunning(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "dev.db")
-	d := begin(t, "dev", "--people-count", "100", "--kills", "0", "--database", file)
+	d := begin(t, "dev", "--people-count", "100", "--kills", "0", "-d", file)
 	d.until("taskkit workers -d " + file)
 	expect(t, 0, "alive", "workers", "-d", file)
 	expect(t, 0, "COMPLETED  25/25", "watch", "@last", "-d", file)
@@ -228,7 +228,7 @@ func TestDevKeepsRunning(t *testing.T) {
 			t.Errorf("want that %s ended in order:\n%s", worker, out)
 		}
 	}
-	expect(t, 1, "contains an earlier demonstration", "dev", "--exit", "--database", file)
+	expect(t, 1, "contains an earlier demonstration", "dev", "--exit", "-d", file)
 }
 
 // startByHTTP makes the request of a line of curl that starts a job, and awaits the job as

@@ -1,10 +1,11 @@
 // Command campus closes a cohort of 2,000 students and waits until the status of
 // all of them has been set. With -listen it then serves HTTP until it is interrupted.
-// It needs nothing installed: its database is an SQLite file, or the PostgreSQL
-// database that DATABASE_URL names.
+// It needs nothing installed: its database is an SQLite file, which -file keeps, or the
+// PostgreSQL database that DATABASE_URL names. "campus tasks" has the commands for operators.
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -24,6 +25,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
+	"taskkit.dev/cmd/taskkit/taskkitcli"
 	"taskkit.dev/taskkit"
 
 	"example.com/campus/ent"
@@ -35,17 +37,35 @@ import (
 
 func main() {
 	listen := flag.String("listen", "", "serve HTTP on this `address`, such as 127.0.0.1:8080")
+	file := flag.String("file", "", "use this SQLite `file` and keep it")
 	flag.Parse()
+	if flag.Arg(0) == "tasks" {
+		os.Exit(taskkitcli.ExitStatus(tasks(flag.Args()[1:])))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	dir, err := os.MkdirTemp("", "campus")
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = run(ctx, os.Stdout, os.Getenv("DATABASE_URL"), filepath.Join(dir, "campus.db"), *listen)
+	err = run(ctx, os.Stdout, os.Getenv("DATABASE_URL"), cmp.Or(*file, filepath.Join(dir, "campus.db")), *listen)
 	if err := errors.Join(err, os.RemoveAll(dir)); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// tasks executes the commands for operators, which know the kinds of this program.
+func tasks(args []string) error {
+	c := taskkitcli.Command(taskkitcli.Config{Name: "campus tasks", Registry: registry()})
+	c.SetArgs(args)
+	return c.Execute()
+}
+
+// registry has the executors of the program.
+func registry() *taskkit.Registry {
+	var r taskkit.Registry
+	gen.Executors{SetStatus: &setstatus.Executor{}}.Register(&r)
+	return &r
 }
 
 // run closes a cohort and prints the outcome. Then it serves jobs, if it has an address to
@@ -71,9 +91,7 @@ func run(ctx context.Context, out io.Writer, url, file, listen string) error {
 		return err
 	}
 
-	var r taskkit.Registry
-	gen.Executors{SetStatus: &setstatus.Executor{}}.Register(&r)
-	w, err := taskkit.NewWorker(ctx, db, &r, taskkit.Config{})
+	w, err := taskkit.NewWorker(ctx, db, registry(), taskkit.Config{})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -35,6 +36,23 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// The commands for operators are in the program, and have the names under which they are reached.
+func TestTasks(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "campus.db")
+	if err := run(t.Context(), io.Discard, "", file, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"ls"}, {"explain", "@last"}, {"watch", "@last"}} {
+		if err := tasks(append(args, "-d", file)); err != nil {
+			t.Errorf("campus tasks %v: %v", args, err)
+		}
+	}
+	err := tasks([]string{"ls", "-d", file + ".missing"})
+	if err == nil || !strings.Contains(err.Error(), "create it with `campus tasks migrate`") {
+		t.Errorf("without a database: %v", err)
+	}
+}
+
 // What is committed is what go generate writes: ent's client and taskgen's code. Once in some
 // hundred runs, on a busy machine, ent has written a file in another way. So what differs is
 // logged and generated once more: files that are out of date differ both times.
@@ -61,7 +79,7 @@ func generated(t *testing.T) (problems []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"mod", "edit", "-replace=taskkit.dev=" + clone}, {"generate", "./..."}} {
+	for _, args := range [][]string{{"mod", "edit", "-replace=taskkit.dev=" + clone, "-replace=taskkit.dev/cmd/taskkit=" + filepath.Join(clone, "cmd", "taskkit")}, {"generate", "./..."}} {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {

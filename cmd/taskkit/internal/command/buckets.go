@@ -13,7 +13,7 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-func (a *app) bucketsCommand() *cobra.Command {
+func (a *App) bucketsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   bucketsName + " TASK",
 		Short: "Report the buckets of a task",
@@ -25,7 +25,7 @@ writes it while it reads it.`,
   taskkit buckets 8057 -o csv > buckets.csv`,
 		Args: taskArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.on(c, args[0], func(db *connection, t *taskkit.Task) error {
+			return a.on(c, args[0], func(db *Connection, t *taskkit.Task) error {
 				return a.buckets(c.Context(), db, t.ID)
 			})
 		},
@@ -33,11 +33,11 @@ writes it while it reads it.`,
 }
 
 // buckets writes the report in the chosen format. A table has fewer columns.
-func (a *app) buckets(ctx context.Context, db *connection, id taskkit.ID) error {
+func (a *App) buckets(ctx context.Context, db *Connection, id taskkit.ID) error {
 	out := bufio.NewWriter(a.out)
 	var err error
 	switch {
-	case a.output == "json":
+	case a.output == jsonFormat:
 		err = bucketsJSON(ctx, db, id, out)
 	case a.output == "csv" && !a.out.Terminal:
 		err = db.WriteBuckets(ctx, id, out)
@@ -49,7 +49,7 @@ func (a *app) buckets(ctx context.Context, db *connection, id taskkit.ID) error 
 }
 
 // bucketsRead writes the report for people, in which control characters are replaced.
-func (a *app) bucketsRead(ctx context.Context, db *connection, id taskkit.ID, out io.Writer) error {
+func (a *App) bucketsRead(ctx context.Context, db *Connection, id taskkit.ID, out io.Writer) error {
 	from, to := io.Pipe()
 	defer from.Close() // so that the writer ends
 	go func() { to.CloseWithError(db.WriteBuckets(ctx, id, to)) }()
@@ -93,7 +93,7 @@ func bucketRow(l []string) []string {
 }
 
 // bucketsJSON writes the buckets as the API returns them. A task without buckets has none.
-func bucketsJSON(ctx context.Context, db *connection, id taskkit.ID, out io.Writer) error {
+func bucketsJSON(ctx context.Context, db *Connection, id taskkit.ID, out io.Writer) error {
 	w := newArray(out)
 	for after := (taskkit.ID{}); ; {
 		page, err := db.Children(ctx, id, after, tableRows)

@@ -12,7 +12,7 @@ import (
 	"taskkit.dev/taskkit/taskops"
 )
 
-func (a *app) changesCommand() *cobra.Command {
+func (a *App) changesCommand() *cobra.Command {
 	var f taskops.ChangeFilter
 	c := &cobra.Command{
 		Use:   "changes [queue|limit|schedule [NAME]]",
@@ -42,11 +42,11 @@ what was there before and after. They are kept as long as the events of tasks.`,
 			if f.Limit < 1 || f.Limit > 1000 {
 				return usage("--limit accepts 1 to 1000, not %d", f.Limit)
 			}
-			db, err := a.connect(c.Context())
+			db, err := a.Connect(c.Context())
 			if err != nil {
 				return err
 			}
-			defer db.close()
+			defer db.Close()
 			changes, err := db.SettingChanges(c.Context(), f)
 			if err != nil {
 				return err

@@ -26,7 +26,7 @@ type childNode struct {
 
 // tree reads the first children of a task, and recursively their children, until room children
 // have been read. It returns how many children of the task are left out.
-func (c *connection) tree(ctx context.Context, t *taskkit.Task, room *int) (nodes []childNode, more int64, err error) {
+func (c *Connection) tree(ctx context.Context, t *taskkit.Task, room *int) (nodes []childNode, more int64, err error) {
 	counts := t.Children
 	if counts == nil {
 		return nil, 0, nil
@@ -56,7 +56,7 @@ func (c *connection) tree(ctx context.Context, t *taskkit.Task, room *int) (node
 }
 
 // troubled returns the first buckets of a task that are open or have failed.
-func (c *connection) troubled(ctx context.Context, t *taskkit.Task) (buckets []childJSON, err error) {
+func (c *Connection) troubled(ctx context.Context, t *taskkit.Task) (buckets []childJSON, err error) {
 	if t.Children == nil || t.Children.Open+t.Children.Failed == 0 {
 		return nil, nil
 	}
@@ -128,7 +128,7 @@ func childItems(p taskkit.Progress) string {
 }
 
 // showChildrenOf writes the tree of a task and its open and failed buckets.
-func (a *app) showChildrenOf(s shown) {
+func (a *App) showChildrenOf(s shown) {
 	counts := s.Task.Children
 	if counts == nil {
 		return

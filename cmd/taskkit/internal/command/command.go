@@ -8,25 +8,43 @@ package command
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
-	"taskkit.dev/cmd/taskkit/internal/dev"
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskops"
 )
 
-// app is one run of the command.
-type app struct {
+// Config says what the commands work on. The zero Config is that of the program taskkit.
+type Config struct {
+	// Name is how the commands are reached, such as "campus tasks", in help and errors. Its last word is the name of the
+	// command. Defaults to taskkit. A command that is added to another one has the name of that before its own.
+	Name string
+	// DB is the database. Nil: the flag -d names it.
+	DB *sql.DB
+	// Schema is the PostgreSQL schema of taskkit's tables. Defaults to [taskkit.DefaultSchema]. The flag --schema
+	// names another one if DB is nil.
+	Schema string
+	// Registry has the kinds of the program: run needs it, unless it starts tasks of an application over HTTP. May be nil.
+	Registry *taskkit.Registry
+}
+
+// App is one tree of commands. Only one of them may run at a time.
+type App struct {
+	Config
+
+	root     *cobra.Command
 	out, err screen.Screen
 
 	url    string // -d
@@ -34,88 +52,159 @@ type app struct {
 	output string // -o
 }
 
-// Main runs the command and returns its exit status.
-func Main(args []string, stdout, stderr *os.File) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	// After the first signal the next ends the program at once.
-	context.AfterFunc(ctx, stop)
-
-	a := &app{out: screen.New(stdout), err: screen.New(stderr)}
-	root := a.root()
-	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return exitOK
-	}
-	code := exitCode(ctx, err)
-	text := sentence(err)
-	if code == exitInterrupted && errors.Is(err, context.Canceled) {
-		text = "interrupted"
-	}
-	if text != "" {
-		fmt.Fprintln(stderr, a.err.Red("taskkit:"), text)
-	}
-	return code
-}
-
-// root builds the tree of commands.
-func (a *app) root() *cobra.Command {
-	root := &cobra.Command{
+// New builds the tree of commands. [App.Complete] must follow.
+func New(config Config) *App {
+	a := &App{Config: config, schema: config.Schema}
+	a.root = &cobra.Command{
 		Use:   "taskkit",
 		Short: "Inspect and control tasks",
 		Long: `Inspect and control tasks.
 
 TASK is the full id of a task, its last 4 or more characters, or @last for the
-newest task that is no child. Name the database with -d or DATABASE_URL.
+newest task that is no child. ` + a.whichDatabase() + `
 
 Exit status: 0 success, 1 error, 2 wrong usage, 3 the task failed, 4 the task was
 stopped or deleted, 5 timeout, 130 interrupted. The command doctor has statuses of its own.`,
-		Example: `  taskkit dev --exit                     run the demonstration
-  taskkit ls -d postgres://me@db/app     list tasks
-  taskkit explain @last                  explain why the newest task is not running`,
-		Version:       taskkit.Version,
-		Args:          noArgs,
-		SilenceUsage:  true,
-		SilenceErrors: true,
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			formats := outputs
-			if c.Name() == itemsName || c.Name() == bucketsName {
-				formats = listOutputs
-			}
-			if !slices.Contains(formats, a.output) {
-				return usage("-o accepts %s, not %q", strings.Join(formats, " or "), a.output)
-			}
-			return nil
-		},
+		Example: `  taskkit ls                list tasks
+  taskkit explain @last     explain why the newest task is not running
+  taskkit doctor            find what is wrong`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage("%s: see `%s --help`", flagProblem(err), c.CommandPath())
-	})
-	root.SetVersionTemplate("taskkit {{.Version}}\n")
-	flags := root.PersistentFlags()
-	flags.StringVarP(&a.url, "database-url", "d", "", "a postgres:// `URL` or the path of an SQLite file (default $DATABASE_URL)")
-	flags.StringVar(&a.schema, "schema", "", "PostgreSQL schema of taskkit's tables (default "+taskkit.DefaultSchema+")")
-	flags.StringVarP(&a.output, "output", "o", "table", "output `format`: table or json")
-	root.AddCommand(
-		a.devCommand(), a.migrateCommand(),
+	if a.Name != "" {
+		words := strings.Fields(a.Name)
+		a.root.Use = words[len(words)-1]
+		a.root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: a.Name}
+	}
+	flags := a.root.PersistentFlags()
+	if a.DB == nil {
+		flags.StringVarP(&a.url, "database-url", "d", "", "a postgres:// `URL` or the path of an SQLite file (default $DATABASE_URL)")
+		flags.StringVar(&a.schema, "schema", config.Schema, "PostgreSQL schema of taskkit's tables (default "+taskkit.DefaultSchema+")")
+	}
+	flags.StringVarP(&a.output, "output", "o", tableFormat, "output `format`: table or json")
+	a.root.AddCommand(
+		a.migrateCommand(),
 		a.lsCommand(), a.showCommand(), a.itemsCommand(), a.bucketsCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(), a.limitsCommand(), a.queuesCommand(), a.changesCommand(), a.deadCommand(),
 		a.stopCommand(), a.pauseCommand(), a.resumeCommand(), a.approveCommand(), a.setCommand(), a.retryCommand(), a.retryItemsCommand(),
-		a.continueCommand(), a.applyCommand(), a.rmCommand(), a.pruneEventsCommand(), a.schedulesCommand(), a.doctorCommand(), a.serveCommand(), a.intakeCommand(),
-		&cobra.Command{
-			Use: dev.WorkerCommand, Hidden: true, Short: "Run as a worker of taskkit dev", Args: noArgs,
-			RunE: func(c *cobra.Command, _ []string) error { return dev.Worker(c.Context(), os.Stdin, os.Stdout) },
-		},
+		a.continueCommand(), a.applyCommand(), a.rmCommand(), a.pruneEventsCommand(), a.schedulesCommand(), a.doctorCommand(), a.intakeCommand(),
 	)
-	return root
+	return a
 }
 
+func (a *App) whichDatabase() string {
+	if a.DB != nil {
+		return "The tasks are in the database of the program."
+	}
+	return "Name the database with -d or DATABASE_URL."
+}
+
+// Root returns the command that has all others.
+func (a *App) Root() *cobra.Command { return a.root }
+
+// Complete ends the construction: each command of the tree reads signals while it runs, writes to the output of the root,
+// and returns an *[Error]. In help and errors the commands have the names under which they are reached.
+func (a *App) Complete() *cobra.Command {
+	a.root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return a.report(c, usage("%s: see `%s --help`", flagProblem(err), c.CommandPath()))
+	})
+	help := a.root.HelpFunc()
+	a.root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		c.Long, c.Example = a.named(c.Long), a.named(c.Example)
+		help(c, args)
+	})
+	var complete func(*cobra.Command)
+	complete = func(c *cobra.Command) {
+		c.SilenceUsage = true
+		if check := c.Args; check != nil {
+			c.Args = func(c *cobra.Command, args []string) error { return a.report(c, check(c, args)) }
+		}
+		if run := c.RunE; run != nil {
+			c.RunE = func(c *cobra.Command, args []string) error { return a.report(c, a.run(c, args, run)) }
+		}
+		for _, sub := range c.Commands() {
+			complete(sub)
+		}
+	}
+	complete(a.root)
+	return a.root
+}
+
+// run runs a command until it ends or the program gets a signal. After the first signal the next ends the program at once.
+func (a *App) run(c *cobra.Command, args []string, run func(*cobra.Command, []string) error) error {
+	a.out, a.err = screen.New(c.OutOrStdout()), screen.New(c.ErrOrStderr())
+	formats := outputs
+	if c.Name() == itemsName || c.Name() == bucketsName {
+		formats = listOutputs
+	}
+	if !slices.Contains(formats, a.output) {
+		return usage("-o accepts %s, not %q", strings.Join(formats, " or "), a.output)
+	}
+	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	c.SetContext(ctx)
+	err := run(c, args)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		if _, ok := errors.AsType[*statusError](err); !ok {
+			err = &statusError{exitInterrupted, "interrupted"}
+		}
+	}
+	return err
+}
+
+// report makes an *[Error] of what a command has returned.
+func (a *App) report(c *cobra.Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	text := a.named(sentence(err))
+	c.SilenceErrors = text == ""
+	return &Error{Status: exitCode(err), text: text, err: err}
+}
+
+// Error is the error of every command.
+type Error struct {
+	// Status is the exit status of a program that ends with the error.
+	Status int
+
+	text string
+	err  error
+}
+
+// Error returns one sentence without characters that a terminal interprets, or "" if the status says all.
+func (e *Error) Error() string { return e.text }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.err }
+
+// commandName matches what may be a command of taskkit in a text.
+var commandName = regexp.MustCompile(`\btaskkit ([a-z-]+)`)
+
+// named returns a text in which the commands have the names under which they are reached.
+func (a *App) named(text string) string {
+	path := a.root.CommandPath()
+	if path == "taskkit" {
+		return text
+	}
+	return commandName.ReplaceAllStringFunc(text, func(name string) string {
+		name = strings.TrimPrefix(name, "taskkit ")
+		for _, c := range a.root.Commands() {
+			if c.Name() == name || c.HasAlias(name) {
+				return path + " " + name
+			}
+		}
+		return "taskkit " + name
+	})
+}
+
+// The formats of output.
+const (
+	tableFormat = "table"
+	jsonFormat  = "json"
+)
+
 // outputs are the formats that every command writes.
-var outputs = []string{"table", "json"}
+var outputs = []string{tableFormat, jsonFormat}
 
 // The exit statuses.
 const (
@@ -176,7 +265,7 @@ type statusError struct {
 func (e *statusError) Error() string { return e.text }
 
 // exitCode returns the exit status for an error.
-func exitCode(ctx context.Context, err error) int {
+func exitCode(err error) int {
 	var (
 		o       *statusError
 		u       *usageError
@@ -188,8 +277,6 @@ func exitCode(ctx context.Context, err error) int {
 		return o.code
 	case errors.As(err, &u), errors.As(err, &option), errors.As(err, &planned):
 		return exitUsage
-	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		return exitInterrupted
 	default:
 		return exitError
 	}
@@ -208,9 +295,20 @@ func sentence(err error) string {
 	return screen.Text(text)
 }
 
+// ExitStatus returns the exit status of a program that ends with an error of a command. Another error has the status 1.
+func ExitStatus(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Status
+	}
+	return exitError
+}
+
 // print writes a result, as a table or as JSON.
-func (a *app) print(asJSON any, table func(w io.Writer)) error {
-	if a.output == "json" {
+func (a *App) print(asJSON any, table func(w io.Writer)) error {
+	if a.output == jsonFormat {
 		return screen.JSON(a.out, asJSON)
 	}
 	table(a.out)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -17,18 +18,19 @@ import (
 )
 
 // address reads the address of the database from -d or the environment.
-func (a *app) address() (database.Address, error) {
+func (a *App) address() (database.Address, error) {
 	text := a.url
 	if text == "" {
 		text = os.Getenv("DATABASE_URL")
 	}
 	if text == "" {
-		return database.Address{}, usage("no database given: use -d URL or set DATABASE_URL, or run `taskkit dev` for a demonstration that needs none")
+		return database.Address{}, usage("no database given: use -d URL or set DATABASE_URL")
 	}
-	return parseAddress(text)
+	return ParseAddress(text)
 }
 
-func parseAddress(text string) (database.Address, error) {
+// ParseAddress reads the value of -d.
+func ParseAddress(text string) (database.Address, error) {
 	at, err := database.Parse(text)
 	if err != nil {
 		return at, usage("%v", err)
@@ -36,51 +38,61 @@ func parseAddress(text string) (database.Address, error) {
 	return at, nil
 }
 
-// connection is an open database with a client for its tasks.
-type connection struct {
+// Connection is an open database with a client for its tasks.
+type Connection struct {
 	*taskkit.Client
 	*taskops.Operator
-	db *sql.DB
+
+	DB *sql.DB
+
+	shared bool // DB belongs to the program
 }
 
-func (c *connection) close() { _ = c.db.Close() }
-
-// schemaName returns --schema or its default.
-func (a *app) schemaName() string {
-	if a.schema == "" {
-		return taskkit.DefaultSchema
+// Close closes a database that the command has opened.
+func (c *Connection) Close() {
+	if !c.shared {
+		_ = c.DB.Close()
 	}
-	return a.schema
 }
 
-// open opens the database. If create is set it creates a missing SQLite file.
-func (a *app) open(ctx context.Context, create bool) (database.Address, *sql.DB, error) {
-	at, err := a.address()
-	if err != nil {
-		return at, nil, err
+// Schema returns the PostgreSQL schema of taskkit's tables.
+func (a *App) Schema() string { return cmp.Or(a.schema, taskkit.DefaultSchema) }
+
+// open opens the database. If create is set it creates a missing SQLite file. The caller closes the connection.
+func (a *App) open(ctx context.Context, create bool) (*Connection, error) {
+	c := &Connection{DB: a.DB, shared: a.DB != nil}
+	if !c.shared {
+		at, err := a.address()
+		if err != nil {
+			return nil, err
+		}
+		c.DB, err = at.Open(ctx, database.Options{Create: create})
+		if _, ok := errors.AsType[*database.AddressError](err); ok {
+			return nil, usage("%v", err)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	db, err := at.Open(ctx, database.Options{Create: create})
-	if _, ok := errors.AsType[*database.AddressError](err); ok {
-		err = usage("%v", err)
-	}
-	return at, db, err
+	c.Client = taskkit.NewClient(c.DB, taskkit.WithSchema(a.Schema()))
+	c.Operator = taskops.New(c.Client)
+	return c, nil
 }
 
-// connect opens the database and checks its tables.
-func (a *app) connect(ctx context.Context) (*connection, error) {
-	_, db, err := a.open(ctx, false)
+// Connect opens the database and checks its tables. The caller closes the connection.
+func (a *App) Connect(ctx context.Context) (*Connection, error) {
+	c, err := a.open(ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	if err := taskkit.CheckSchema(ctx, db, a.schemaName()); err != nil {
-		_ = db.Close() // the check has the error to report
+	if err := taskkit.CheckSchema(ctx, c.DB, a.Schema()); err != nil {
+		c.Close()
 		if s, ok := errors.AsType[*taskkit.SchemaError](err); ok && s.Behind() {
 			err = fmt.Errorf("%w, which is here `taskkit migrate%s`", err, a.flags())
 		}
 		return nil, err
 	}
-	c := taskkit.NewClient(db, taskkit.WithSchema(a.schemaName()))
-	return &connection{c, taskops.New(c), db}, nil
+	return c, nil
 }
 
 // idForm matches a task argument. It is checked before a database is opened.
@@ -100,7 +112,7 @@ func checkID(text string) error {
 }
 
 // find returns the task that an argument names.
-func (c *connection) find(ctx context.Context, text string) (*taskkit.Task, error) {
+func (c *Connection) find(ctx context.Context, text string) (*taskkit.Task, error) {
 	id, err := c.Resolve(ctx, text)
 	if err != nil {
 		return nil, several(err)

@@ -45,7 +45,7 @@ func (f *deadFlags) filter(c *cobra.Command) (taskops.DeadFilter, error) {
 	return f.DeadFilter, nil
 }
 
-func (a *app) deadCommand() *cobra.Command {
+func (a *App) deadCommand() *cobra.Command {
 	list := func(c *cobra.Command) *cobra.Command {
 		var f deadFlags
 		c.Args = noArgs
@@ -96,12 +96,12 @@ their events remain. Those that cannot be deleted are reported, and the others a
 	return c
 }
 
-func (a *app) dead(ctx context.Context, f taskops.DeadFilter) error {
-	db, err := a.connect(ctx)
+func (a *App) dead(ctx context.Context, f taskops.DeadFilter) error {
+	db, err := a.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer db.close()
+	defer db.Close()
 	groups, err := db.Dead(ctx, f)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (a *app) dead(ctx context.Context, f taskops.DeadFilter) error {
 	})
 }
 
-func (a *app) deadShowCommand() *cobra.Command {
+func (a *App) deadShowCommand() *cobra.Command {
 	var (
 		f      deadFlags
 		limit  int
@@ -156,11 +156,11 @@ func (a *app) deadShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			db, err := a.connect(c.Context())
+			db, err := a.Connect(c.Context())
 			if err != nil {
 				return err
 			}
-			defer db.close()
+			defer db.Close()
 			var after taskkit.ID
 			if before != "" {
 				if after, err = db.Resolve(c.Context(), before); err != nil {
@@ -184,7 +184,7 @@ func (a *app) deadShowCommand() *cobra.Command {
 
 // deadRequestCommand completes a command that makes a request on dead letters. done says what becomes
 // of them.
-func (a *app) deadRequestCommand(c *cobra.Command, do func(*taskops.Operator, context.Context, taskops.DeadFilter, ...taskkit.RequestOption) (*taskops.DeadReport, error), done string) *cobra.Command {
+func (a *App) deadRequestCommand(c *cobra.Command, do func(*taskops.Operator, context.Context, taskops.DeadFilter, ...taskkit.RequestOption) (*taskops.DeadReport, error), done string) *cobra.Command {
 	var (
 		f   deadFlags
 		who auditFlags
@@ -203,11 +203,11 @@ func (a *app) deadRequestCommand(c *cobra.Command, do func(*taskops.Operator, co
 		case yes && !all && !selects:
 			return usage("nothing selects the dead letters: give --kind, --code, --queue or --older-than, or --all")
 		}
-		db, err := a.connect(c.Context())
+		db, err := a.Connect(c.Context())
 		if err != nil {
 			return err
 		}
-		defer db.close()
+		defer db.Close()
 		if !yes {
 			groups, err := db.Dead(c.Context(), filter)
 			if err != nil {

@@ -14,7 +14,7 @@ import (
 	"taskkit.dev/taskkit/taskdoctor"
 )
 
-func (a *app) doctorCommand() *cobra.Command {
+func (a *App) doctorCommand() *cobra.Command {
 	var o taskdoctor.Options
 	var strict bool
 	c := &cobra.Command{
@@ -31,13 +31,13 @@ answer. With --strict a warning and an unknown check end with 2, too, for a pipe
   taskkit doctor --strict --due 1h`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, db, err := a.open(c.Context(), false)
+			db, err := a.open(c.Context(), false)
 			if err != nil {
 				return sick(err)
 			}
 			defer db.Close()
-			o.Schema = a.schemaName()
-			report, err := taskdoctor.Run(c.Context(), db, o)
+			o.Schema = a.Schema()
+			report, err := taskdoctor.Run(c.Context(), db.DB, o)
 			if err != nil {
 				return sick(err)
 			}
@@ -72,7 +72,7 @@ func sick(err error) error {
 const taskdoctorError = 2
 
 // printReport writes a report for people.
-func (a *app) printReport(r *taskdoctor.Report) {
+func (a *App) printReport(r *taskdoctor.Report) {
 	for i, f := range r.Findings {
 		if i > 0 {
 			fmt.Fprintln(a.out)

@@ -45,12 +45,12 @@ func itemOf(text string) any {
 }
 
 // retrySelected submits one task over failed items of several.
-func (a *app) retrySelected(ctx context.Context, args []string, f *failureFlags, opts []taskkit.SubmitOption) error {
-	db, err := a.connect(ctx)
+func (a *App) retrySelected(ctx context.Context, args []string, f *failureFlags, opts []taskkit.SubmitOption) error {
+	db, err := a.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer db.close()
+	defer db.Close()
 	selected := taskkit.Failures{Kind: f.kind, Codes: f.codes, From: f.since.Time, To: f.until.Time}
 	for _, text := range f.items {
 		selected.Items = append(selected.Items, itemOf(text))

@@ -65,7 +65,7 @@ func TestFlagNames(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(new(app).root())
+	walk(New(Config{}).Root())
 	for _, names := range []map[string]string{flagNames, argumentNames, scheduleNames} {
 		for name, flag := range names {
 			if strings.HasPrefix(flag, "--") && !flags[flag] {

@@ -18,12 +18,12 @@ import (
 type followFunc func(c *taskkit.Client, ctx context.Context, id taskkit.ID, opts ...taskkit.SubmitOption) (taskkit.ID, error)
 
 // follow submits a task for each of some tasks, even after one has failed.
-func (a *app) follow(c *cobra.Command, args []string, describe string, opts []taskkit.SubmitOption, do followFunc) error {
-	db, err := a.connect(c.Context())
+func (a *App) follow(c *cobra.Command, args []string, describe string, opts []taskkit.SubmitOption, do followFunc) error {
+	db, err := a.Connect(c.Context())
 	if err != nil {
 		return err
 	}
-	defer db.close()
+	defer db.Close()
 	var errs []error
 	for _, text := range args {
 		if err := a.followOne(c.Context(), db, text, describe, opts, do); err != nil {
@@ -33,7 +33,7 @@ func (a *app) follow(c *cobra.Command, args []string, describe string, opts []ta
 	return all(errs)
 }
 
-func (a *app) followOne(ctx context.Context, db *connection, text, describe string, opts []taskkit.SubmitOption, do followFunc) error {
+func (a *App) followOne(ctx context.Context, db *Connection, text, describe string, opts []taskkit.SubmitOption, do followFunc) error {
 	first, err := db.find(ctx, text)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (a *app) followOne(ctx context.Context, db *connection, text, describe stri
 }
 
 // printMade prints a task that was made from others, and says what it does.
-func (a *app) printMade(ctx context.Context, db *connection, id taskkit.ID, does func(*taskkit.Task) string) error {
+func (a *App) printMade(ctx context.Context, db *Connection, id taskkit.ID, does func(*taskkit.Task) string) error {
 	made, err := db.Task(ctx, id)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (f *submitFlags) options() (opts []taskkit.SubmitOption) {
 	return opts
 }
 
-func (a *app) continueCommand() *cobra.Command {
+func (a *App) continueCommand() *cobra.Command {
 	var flags submitFlags
 	c := &cobra.Command{
 		Use:   "continue TASK...",
@@ -100,7 +100,7 @@ as it is and can no longer be retried.`,
 	return c
 }
 
-func (a *app) applyCommand() *cobra.Command {
+func (a *App) applyCommand() *cobra.Command {
 	var flags submitFlags
 	c := &cobra.Command{
 		Use:   "apply TASK...",
@@ -118,7 +118,7 @@ previewed. Read the preview first, with "taskkit show TASK".`,
 	return c
 }
 
-func (a *app) retryItemsCommand() *cobra.Command {
+func (a *App) retryItemsCommand() *cobra.Command {
 	var (
 		flags  submitFlags
 		choice failureFlags

@@ -27,7 +27,7 @@ func (f *historyFlags) add(c *cobra.Command) {
 }
 
 // itemHistory writes what became of an item.
-func (a *app) itemHistory(ctx context.Context, hasTask bool, f *historyFlags) error {
+func (a *App) itemHistory(ctx context.Context, hasTask bool, f *historyFlags) error {
 	if hasTask {
 		return usage("--item is about all tasks: leave the task out")
 	}
@@ -41,11 +41,11 @@ func (a *app) itemHistory(ctx context.Context, hasTask bool, f *historyFlags) er
 			return usage("--age accepts an age like 36h or 7d, not %q", f.age)
 		}
 	}
-	db, err := a.connect(ctx)
+	db, err := a.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer db.close()
+	defer db.Close()
 	records, err := db.ItemHistory(ctx, f.kind, itemOf(f.item), bounds)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (a *app) itemHistory(ctx context.Context, hasTask bool, f *historyFlags) er
 	switch a.output {
 	case "csv":
 		w = newItemCSV(out, a.out.Terminal, false)
-	case "json":
+	case jsonFormat:
 		w = itemJSON{newArray(out)}
 	default:
 		var rows [][]string

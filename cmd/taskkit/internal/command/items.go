@@ -25,7 +25,7 @@ const (
 // listOutputs are the formats of these commands.
 var listOutputs = append([]string{"csv"}, outputs...)
 
-func (a *app) itemsCommand() *cobra.Command {
+func (a *App) itemsCommand() *cobra.Command {
 	all := [...]taskkit.Outcome{
 		taskkit.OutcomeFailed, taskkit.OutcomeSkipped, taskkit.OutcomeDeferred, taskkit.OutcomeSucceeded, taskkit.OutcomeUnprocessed,
 	}
@@ -73,7 +73,7 @@ records, and 3 of a task; -n and --age change that.`,
 			if len(outcomes) == 0 {
 				outcomes = all[:2]
 			}
-			return a.on(c, args[0], func(db *connection, t *taskkit.Task) error {
+			return a.on(c, args[0], func(db *Connection, t *taskkit.Task) error {
 				return a.items(c.Context(), db, t.ID, outcomes)
 			})
 		},
@@ -93,13 +93,13 @@ type itemWriter interface {
 }
 
 // items writes the items of a task while it reads them.
-func (a *app) items(ctx context.Context, db *connection, id taskkit.ID, outcomes []taskkit.Outcome) error {
+func (a *App) items(ctx context.Context, db *Connection, id taskkit.ID, outcomes []taskkit.Outcome) error {
 	out := bufio.NewWriter(a.out)
 	var w itemWriter
 	switch a.output {
 	case "csv":
 		w = newItemCSV(out, a.out.Terminal, len(outcomes) == 1 && outcomes[0] == taskkit.OutcomeFailed)
-	case "json":
+	case jsonFormat:
 		w = itemJSON{newArray(out)}
 	default:
 		w = &itemTable{out: a.out, err: a.err, header: []string{"item", "outcome", "code", "detail", "position", "attempt", "time"}}

@@ -12,7 +12,7 @@ import (
 	"taskkit.dev/taskkit/taskops"
 )
 
-func (a *app) limitsCommand() *cobra.Command {
+func (a *App) limitsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "limits",
 		Short: "List the limits by key, and set them",
@@ -23,11 +23,11 @@ many wait for a permit (300+: more wait than are counted), and which tasks have 
   taskkit limits set "program 7" 0`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			db, err := a.connect(c.Context())
+			db, err := a.Connect(c.Context())
 			if err != nil {
 				return err
 			}
-			defer db.close()
+			defer db.Close()
 			limits := []taskops.LimitUse{}
 			for after := ""; ; {
 				page, err := db.Limits(c.Context(), after, tableRows)
@@ -73,7 +73,7 @@ func limitTasks(l taskops.LimitUse) string {
 	return strings.Join(tasks, " ")
 }
 
-func (a *app) setLimitCommand() *cobra.Command {
+func (a *App) setLimitCommand() *cobra.Command {
 	var who auditFlags
 	c := &cobra.Command{
 		Use:   "set KEY N",
@@ -92,11 +92,11 @@ tasks due. Less ends none that execute: it takes effect as they end. 0 takes bac
 			if err != nil {
 				return usage("%q is not a number of tasks: use a number from 1, or 0 to take back what was set", args[1])
 			}
-			db, err := a.connect(c.Context())
+			db, err := a.Connect(c.Context())
 			if err != nil {
 				return err
 			}
-			defer db.close()
+			defer db.Close()
 			if err := db.SetLimit(c.Context(), args[0], n, who.options()...); err != nil {
 				return err
 			}

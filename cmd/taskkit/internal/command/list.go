@@ -20,7 +20,7 @@ var statuses = []taskkit.Status{
 	taskkit.StatusQueued, taskkit.StatusScheduling, taskkit.StatusExecuting, taskkit.StatusCompleted, taskkit.StatusError, taskkit.StatusFailure,
 }
 
-func (a *app) lsCommand() *cobra.Command {
+func (a *App) lsCommand() *cobra.Command {
 	var (
 		f      taskkit.Filter
 		owner  personFlag
@@ -83,13 +83,13 @@ tasks to find them, ends with the flag that continues it.`,
 	return c
 }
 
-func (a *app) ls(c *cobra.Command, f taskkit.Filter, parent, before string) error {
+func (a *App) ls(c *cobra.Command, f taskkit.Filter, parent, before string) error {
 	ctx := c.Context()
-	db, err := a.connect(ctx)
+	db, err := a.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer db.close()
+	defer db.Close()
 	for text, id := range map[string]*taskkit.ID{parent: &f.Parent, before: &f.Before} {
 		if text == "" {
 			continue
@@ -137,7 +137,7 @@ type listed struct {
 const noteWidth = 100
 
 // printTasks writes a page of tasks, or that there is none, and where the list goes on.
-func (a *app) printTasks(ctx context.Context, db *connection, tasks []*taskkit.Task, next taskkit.ID, none string) error {
+func (a *App) printTasks(ctx context.Context, db *Connection, tasks []*taskkit.Task, next taskkit.ID, none string) error {
 	explained, err := db.ExplainAll(ctx, tasks)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (a *app) printTasks(ctx context.Context, db *connection, tasks []*taskkit.T
 	})
 }
 
-func (a *app) workersCommand() *cobra.Command {
+func (a *App) workersCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "workers",
 		Short: "List workers",
@@ -178,11 +178,11 @@ func (a *app) workersCommand() *cobra.Command {
   taskkit workers -o json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			db, err := a.connect(c.Context())
+			db, err := a.Connect(c.Context())
 			if err != nil {
 				return err
 			}
-			defer db.close()
+			defer db.Close()
 			workers, err := db.Workers(c.Context())
 			if err != nil {
 				return err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"taskkit.dev/cmd/taskkit/internal/database"
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/taskkit"
 )
@@ -21,7 +20,7 @@ type migrated struct {
 	To       int64  `json:"to,omitempty"`   // set when Changed
 }
 
-func (a *app) migrateCommand() *cobra.Command {
+func (a *App) migrateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "migrate",
 		Short: "Create or update taskkit's tables",
@@ -32,35 +31,42 @@ is created.`,
   taskkit migrate -d tasks.db`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			at, db, err := a.open(c.Context(), true)
+			db, err := a.open(c.Context(), true)
 			if err != nil {
 				return err
 			}
 			defer db.Close()
-			did := migrated{Database: at.String()}
-			if at.Dialect == dialect.Postgres {
-				did.Schema = a.schemaName()
+			did := migrated{Database: "the database of the program"}
+			if at, err := a.address(); a.DB == nil && err == nil {
+				did.Database = at.String()
+			}
+			is, err := dialect.Detect(c.Context(), db.DB)
+			if err != nil {
+				return err
+			}
+			if is == dialect.Postgres {
+				did.Schema = a.Schema()
 			}
 			var behind *taskkit.SchemaError
-			err = taskkit.CheckSchema(c.Context(), db, a.schemaName())
+			err = taskkit.CheckSchema(c.Context(), db.DB, a.Schema())
 			switch {
 			case errors.As(err, &behind) && behind.Behind():
-				if err := taskkit.Migrate(c.Context(), db, a.schemaName()); err != nil {
+				if err := taskkit.Migrate(c.Context(), db.DB, a.Schema()); err != nil {
 					return err
 				}
 				did.Changed, did.From, did.To = true, behind.Have, behind.Want
 			case err != nil:
 				return err
 			}
-			return a.print(did, func(w io.Writer) { fmt.Fprintln(w, did.sentence(at)) })
+			return a.print(did, func(w io.Writer) { fmt.Fprintln(w, did.sentence()) })
 		},
 	}
 }
 
-func (m migrated) sentence(at database.Address) string {
-	where := at.String()
+func (m migrated) sentence() string {
+	where := m.Database
 	if m.Schema != "" {
-		where = fmt.Sprintf("schema %s of %s", m.Schema, at)
+		where = fmt.Sprintf("schema %s of %s", m.Schema, where)
 	}
 	switch {
 	case !m.Changed:

@@ -12,7 +12,7 @@ import (
 const showSamples = 10
 
 // showPreview prints the report of a preview.
-func (a *app) showPreview(r *taskkit.PreviewReport) {
+func (a *App) showPreview(r *taskkit.PreviewReport) {
 	fmt.Fprintf(a.out, "\n%s\n", a.out.Bold("Preview: nothing of this has been written"))
 	switch {
 	case r.Expected == 0 && !r.Status.Ended():

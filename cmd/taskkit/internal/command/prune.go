@@ -51,7 +51,7 @@ func parseAge(text string) (time.Duration, error) {
 	return time.Duration(days) * day, nil
 }
 
-func (a *app) pruneEventsCommand() *cobra.Command {
+func (a *App) pruneEventsCommand() *cobra.Command {
 	var (
 		age   ageFlag
 		limit int
@@ -72,11 +72,11 @@ transaction until none is left; what it has deleted before an error stays delete
 			if limit < 1 {
 				return usage("--limit accepts 1 or more, not %d", limit)
 			}
-			db, err := a.connect(c.Context())
+			db, err := a.Connect(c.Context())
 			if err != nil {
 				return err
 			}
-			defer db.close()
+			defer db.Close()
 			total := 0
 			for {
 				n, err := db.PruneEvents(c.Context(), age.Duration, limit)

@@ -15,7 +15,7 @@ import (
 	"taskkit.dev/taskkit/taskops"
 )
 
-func (a *app) queuesCommand() *cobra.Command {
+func (a *App) queuesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "queues",
 		Short: "List queues, pause and resume them",
@@ -57,7 +57,7 @@ that no task is in and no worker serves.`,
 }
 
 // changeQueueCommand completes a command that changes a queue. done says what has become of it.
-func (a *app) changeQueueCommand(c *cobra.Command, change func(*taskops.Operator, context.Context, string, ...taskkit.RequestOption) error, done string) *cobra.Command {
+func (a *App) changeQueueCommand(c *cobra.Command, change func(*taskops.Operator, context.Context, string, ...taskkit.RequestOption) error, done string) *cobra.Command {
 	var (
 		who auditFlags
 		add bool
@@ -69,11 +69,11 @@ func (a *app) changeQueueCommand(c *cobra.Command, change func(*taskops.Operator
 		return nil
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		db, err := a.connect(c.Context())
+		db, err := a.Connect(c.Context())
 		if err != nil {
 			return err
 		}
-		defer db.close()
+		defer db.Close()
 		if !add {
 			_, err := db.queue(c.Context(), args[0])
 			if errors.Is(err, errNoQueue) && done == "paused" {
@@ -109,7 +109,7 @@ var errNoQueue = errors.New("no such queue")
 
 // queue reads a queue. It is an errNoQueue if the queue has no task, no live worker and no pause, since its name may be
 // misspelt.
-func (c *connection) queue(ctx context.Context, name string) (taskops.QueueInfo, error) {
+func (c *Connection) queue(ctx context.Context, name string) (taskops.QueueInfo, error) {
 	queues, err := c.Queues(ctx)
 	if err != nil {
 		return taskops.QueueInfo{}, err
@@ -128,12 +128,12 @@ func (c *connection) queue(ctx context.Context, name string) (taskops.QueueInfo,
 	return taskops.QueueInfo{}, fmt.Errorf("%w: no task is in a queue %q, and no live worker serves it%s", errNoQueue, name, known)
 }
 
-func (a *app) queues(ctx context.Context) error {
-	db, err := a.connect(ctx)
+func (a *App) queues(ctx context.Context) error {
+	db, err := a.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer db.close()
+	defer db.Close()
 	queues, err := db.Queues(ctx)
 	if err != nil {
 		return err

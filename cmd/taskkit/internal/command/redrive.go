@@ -65,7 +65,19 @@ func (f *refusedFlags) filter() (filter intake.RefusedFilter, by bool, err error
 	return f.RefusedFilter, f.Codes != nil || f.IDs != nil || !f.From.IsZero() || !f.To.IsZero(), nil
 }
 
-func (a *app) refusedCommand() *cobra.Command {
+// intakeCommand has the commands for messages. The program taskkit adds the consumer of its demonstration.
+func (a *App) intakeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "intake", Short: "List refused messages and give them back", Long: "List messages that could not become a task, and give them back to be taken in anew.",
+		Example: "  taskkit intake refused --source registrar",
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(a.refusedCommand(), a.redriveCommand())
+	return c
+}
+
+func (a *App) refusedCommand() *cobra.Command {
 	var (
 		f      refusedFlags
 		limit  int
@@ -93,12 +105,12 @@ kept whole can only be taken in again when the broker delivers it again: see tas
 					return usage("--before accepts a row of this list, not %q", before)
 				}
 			}
-			db, err := a.connect(c.Context())
+			db, err := a.Connect(c.Context())
 			if err != nil {
 				return err
 			}
-			defer db.close()
-			refused, err := intake.Refused(c.Context(), db.db, a.schemaName(), filter, after, limit)
+			defer db.Close()
+			refused, err := intake.Refused(c.Context(), db.DB, a.Schema(), filter, after, limit)
 			if err != nil {
 				return err
 			}
@@ -143,7 +155,7 @@ func refusedNote(m intake.RefusedMessage) string {
 	return note
 }
 
-func (a *app) redriveCommand() *cobra.Command {
+func (a *App) redriveCommand() *cobra.Command {
 	var (
 		f   refusedFlags
 		who auditFlags
@@ -167,12 +179,12 @@ then it is no duplicate.`,
 			if by == all {
 				return usage("give --code, --id, --since or --until, or --all for all refused messages of the source")
 			}
-			db, err := a.connect(c.Context())
+			db, err := a.Connect(c.Context())
 			if err != nil {
 				return err
 			}
-			defer db.close()
-			done, err := intake.Redrive(c.Context(), db.db, a.schemaName(), filter, who.options()...)
+			defer db.Close()
+			done, err := intake.Redrive(c.Context(), db.DB, a.Schema(), filter, who.options()...)
 			if err != nil && done.Messages > 0 {
 				return fmt.Errorf("after %s were given back: %w", messageCount(done.Messages), err)
 			}

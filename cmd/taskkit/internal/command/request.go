@@ -31,10 +31,10 @@ const (
 type request struct {
 	do requestFunc
 	// describe returns what the request did.
-	describe func(c *cobra.Command, db *connection, before, now *taskkit.Task) string
+	describe func(c *cobra.Command, db *Connection, before, now *taskkit.Task) string
 	// wait, if waits is set, waits until the request has taken effect and
 	// describes the result.
-	wait  func(c *cobra.Command, db *connection, now *taskkit.Task) (*taskkit.Task, string, error)
+	wait  func(c *cobra.Command, db *Connection, now *taskkit.Task) (*taskkit.Task, string, error)
 	waits bool
 	skips string // what the flag --skip is for; "": there is none
 	limit limitFlag
@@ -46,7 +46,7 @@ type request struct {
 
 // requestCommand completes a command. It makes the request on every task, even
 // after one has failed.
-func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
+func (a *App) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 	var (
 		who  auditFlags
 		skip bool
@@ -56,11 +56,11 @@ func (a *app) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 		if r.rated = c.Flags().Changed("max-rate"); r.limit == requiredLimit && changed(c, "stop-after", "max-parallel", "max-rate") != 1 {
 			return usage("give the new limit with one of --stop-after, --max-parallel and --max-rate: see `%s --help`", c.CommandPath())
 		}
-		db, err := a.connect(c.Context())
+		db, err := a.Connect(c.Context())
 		if err != nil {
 			return err
 		}
-		defer db.close()
+		defer db.Close()
 		opts := who.options()
 		if r.given != "" && r.limit == optionalLimit {
 			opts = append(opts, taskkit.WithStopAfter(r.given))
@@ -123,7 +123,7 @@ func (f *auditFlags) options() (opts []taskkit.RequestOption) {
 }
 
 // request makes a request on one task.
-func (a *app) request(c *cobra.Command, db *connection, text string, r *request, opts []taskkit.RequestOption) error {
+func (a *App) request(c *cobra.Command, db *Connection, text string, r *request, opts []taskkit.RequestOption) error {
 	before, err := db.find(c.Context(), text)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (a *app) request(c *cobra.Command, db *connection, text string, r *request,
 	}
 	text = r.describe(c, db, before, now)
 	if r.waits && !now.Ended() {
-		if a.output == "table" {
+		if a.output == tableFormat {
 			fmt.Fprintln(a.err, screen.Text(text))
 		}
 		if now, text, err = r.wait(c, db, now); err != nil {
@@ -166,10 +166,10 @@ func all(errs []error) error {
 	return &statusError{code, strings.Join(sentences, "; ")}
 }
 
-func (a *app) stopCommand() *cobra.Command {
+func (a *App) stopCommand() *cobra.Command {
 	var timeout time.Duration
 	r := &request{do: (*taskkit.Client).Stop, skips: "leave out the rest of a bucket or a stage, for a reason"}
-	r.describe = func(_ *cobra.Command, _ *connection, before, now *taskkit.Task) string {
+	r.describe = func(_ *cobra.Command, _ *Connection, before, now *taskkit.Task) string {
 		switch {
 		case before.Ended():
 			return fmt.Sprintf("task %s had already ended in %s", now.ID, now.Status)
@@ -179,7 +179,7 @@ func (a *app) stopCommand() *cobra.Command {
 			return fmt.Sprintf("task %s will stop after its current batch", now.ID)
 		}
 	}
-	r.wait = func(c *cobra.Command, db *connection, now *taskkit.Task) (*taskkit.Task, string, error) {
+	r.wait = func(c *cobra.Command, db *Connection, now *taskkit.Task) (*taskkit.Task, string, error) {
 		t, err := a.wait(c.Context(), db, now, timeout, &line{off: true})
 		switch {
 		case err != nil:
@@ -207,14 +207,14 @@ with --skip and --reason the rest of it is left out, and its task is partial in 
 	return c
 }
 
-func (a *app) pauseCommand() *cobra.Command {
+func (a *App) pauseCommand() *cobra.Command {
 	return a.requestCommand(&cobra.Command{
 		Use:   "pause TASK...",
 		Short: "Pause tasks until resume",
 		Long:  "Pause tasks until resume. A running task pauses after its current batch.",
 		Example: `  taskkit pause 8057
   taskkit pause @last --reason "mail server is down"`,
-	}, &request{do: (*taskkit.Client).Pause, describe: func(_ *cobra.Command, _ *connection, _, now *taskkit.Task) string {
+	}, &request{do: (*taskkit.Client).Pause, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
 		if now.Status == taskkit.StatusQueued {
 			return fmt.Sprintf("task %s is paused", now.ID)
 		}
@@ -222,7 +222,7 @@ func (a *app) pauseCommand() *cobra.Command {
 	}})
 }
 
-func (a *app) resumeCommand() *cobra.Command {
+func (a *App) resumeCommand() *cobra.Command {
 	return a.requestCommand(&cobra.Command{
 		Use:   "resume TASK...",
 		Short: "Resume paused tasks",
@@ -230,12 +230,12 @@ func (a *app) resumeCommand() *cobra.Command {
 needs a higher limit: a number of items, or a percentage of those processed.`,
 		Example: `  taskkit resume 8057
   taskkit resume 8057 --stop-after 200`,
-	}, &request{limit: optionalLimit, do: (*taskkit.Client).Resume, describe: func(_ *cobra.Command, _ *connection, _, now *taskkit.Task) string {
+	}, &request{limit: optionalLimit, do: (*taskkit.Client).Resume, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
 		return fmt.Sprintf("task %s is resumed", now.ID)
 	}})
 }
 
-func (a *app) approveCommand() *cobra.Command {
+func (a *App) approveCommand() *cobra.Command {
 	return a.requestCommand(&cobra.Command{
 		Use:   "approve TASK...",
 		Short: "Approve tasks that wait for it",
@@ -244,12 +244,12 @@ batch. They continue. "taskkit explain" says what a task waits for, and "taskkit
 what became of its first items.`,
 		Example: `  taskkit approve 8057 --by 01890a5d-ac96-774b-bcce-b302099a8057
   taskkit approve 8057 --by 01890a5d-ac96-774b-bcce-b302099a8057 --stop-after 5%`,
-	}, &request{limit: optionalLimit, do: (*taskkit.Client).Approve, describe: func(_ *cobra.Command, _ *connection, _, now *taskkit.Task) string {
+	}, &request{limit: optionalLimit, do: (*taskkit.Client).Approve, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
 		return fmt.Sprintf("task %s is approved", now.ID)
 	}})
 }
 
-func (a *app) setCommand() *cobra.Command {
+func (a *App) setCommand() *cobra.Command {
 	r := &request{limit: requiredLimit}
 	r.do = func(c *taskkit.Client, ctx context.Context, id taskkit.ID, opts ...taskkit.RequestOption) (*taskkit.Task, error) {
 		switch {
@@ -264,7 +264,7 @@ func (a *app) setCommand() *cobra.Command {
 			return c.Change(ctx, id, taskkit.Settings{StopAfter: r.given}, opts...)
 		}
 	}
-	r.describe = func(_ *cobra.Command, _ *connection, before, now *taskkit.Task) string {
+	r.describe = func(_ *cobra.Command, _ *Connection, before, now *taskkit.Task) string {
 		if now.Control == taskkit.ControlPause && before.Control != taskkit.ControlPause {
 			return fmt.Sprintf("task %s has reached the limit and pauses", now.ID)
 		}
@@ -290,7 +290,7 @@ sees it within 5 seconds of work.`,
 	}, r)
 }
 
-func (a *app) retryCommand() *cobra.Command {
+func (a *App) retryCommand() *cobra.Command {
 	return a.requestCommand(&cobra.Command{
 		Use:   "retry TASK...",
 		Short: "Retry failed tasks from their last checkpoint",
@@ -299,12 +299,12 @@ attempts. With --skip the item at that position is recorded as failed, and the t
 continues after it.`,
 		Example: `  taskkit retry 8057 --reason "address corrected"
   taskkit retry 8057 --skip --reason "crashes the image library"`,
-	}, &request{skips: "skip the item at the position of the last checkpoint", do: (*taskkit.Client).Retry, describe: func(_ *cobra.Command, _ *connection, _, now *taskkit.Task) string {
+	}, &request{skips: "skip the item at the position of the last checkpoint", do: (*taskkit.Client).Retry, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
 		return fmt.Sprintf("task %s will continue from checkpoint %d", now.ID, now.Checkpoints)
 	}})
 }
 
-func (a *app) rmCommand() *cobra.Command {
+func (a *App) rmCommand() *cobra.Command {
 	return a.requestCommand(&cobra.Command{
 		Use:     "rm TASK...",
 		Aliases: []string{"delete"},
@@ -312,7 +312,7 @@ func (a *app) rmCommand() *cobra.Command {
 		Long: `Delete tasks with their results and failures irrevocably. The work that they have
 done and their events remain. A running task is deleted after its current batch.`,
 		Example: `  taskkit rm 8057 --reason "requested by the owner"`,
-	}, &request{do: (*taskkit.Client).Delete, describe: func(c *cobra.Command, db *connection, _, now *taskkit.Task) string {
+	}, &request{do: (*taskkit.Client).Delete, describe: func(c *cobra.Command, db *Connection, _, now *taskkit.Task) string {
 		if _, err := db.Task(c.Context(), now.ID); err == nil {
 			return fmt.Sprintf("task %s will be deleted after its current batch", now.ID)
 		}

@@ -20,7 +20,7 @@ import (
 	"taskkit.dev/taskkit/taskops"
 )
 
-func (a *app) schedulesCommand() *cobra.Command {
+func (a *App) schedulesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "schedules",
 		Short: "List and change schedules",
@@ -40,7 +40,7 @@ that know the kind fire them. Without a subcommand the schedules are listed.`,
 		&cobra.Command{
 			Use: "show NAME", Short: "Show a schedule and its next five fires", Long: "Show a schedule and its next five fires.",
 			Example: "  taskkit schedules show nightly", Args: scheduleArg,
-			RunE: a.onSchedule(func(ctx context.Context, db *connection, name string) (*taskops.ScheduleInfo, error) {
+			RunE: a.onSchedule(func(ctx context.Context, db *Connection, name string) (*taskops.ScheduleInfo, error) {
 				return db.Schedule(ctx, name)
 			}, a.showSchedule),
 		},
@@ -67,12 +67,12 @@ func scheduleArg(c *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a *app) listSchedules(c *cobra.Command, _ []string) error {
-	db, err := a.connect(c.Context())
+func (a *App) listSchedules(c *cobra.Command, _ []string) error {
+	db, err := a.Connect(c.Context())
 	if err != nil {
 		return err
 	}
-	defer db.close()
+	defer db.Close()
 	all, err := db.Schedules(c.Context())
 	if err != nil {
 		return err
@@ -121,13 +121,13 @@ func scheduleNote(s *taskops.ScheduleInfo) string {
 }
 
 // onSchedule runs a call for one schedule and writes the result.
-func (a *app) onSchedule(call func(ctx context.Context, db *connection, name string) (*taskops.ScheduleInfo, error), show func(*taskops.ScheduleInfo)) func(*cobra.Command, []string) error {
+func (a *App) onSchedule(call func(ctx context.Context, db *Connection, name string) (*taskops.ScheduleInfo, error), show func(*taskops.ScheduleInfo)) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
-		db, err := a.connect(c.Context())
+		db, err := a.Connect(c.Context())
 		if err != nil {
 			return err
 		}
-		defer db.close()
+		defer db.Close()
 		s, err := call(c.Context(), db, args[0])
 		if err != nil {
 			return noSchedule(args[0], err)
@@ -144,7 +144,7 @@ func noSchedule(name string, err error) error {
 	return fmt.Errorf("%w: %q", err, name)
 }
 
-func (a *app) showSchedule(s *taskops.ScheduleInfo) {
+func (a *App) showSchedule(s *taskops.ScheduleInfo) {
 	paused := ""
 	if s.Paused {
 		paused = "yes"
@@ -206,13 +206,13 @@ func (a *app) showSchedule(s *taskops.ScheduleInfo) {
 type scheduleRequestFunc func(*taskops.Operator, context.Context, string, ...taskkit.RequestOption) (*taskops.ScheduleInfo, error)
 
 // scheduleRequest is a command that makes a request on a schedule.
-func (a *app) scheduleRequest(use, short, long string, do scheduleRequestFunc, describe func(*taskops.ScheduleInfo) string) *cobra.Command {
+func (a *App) scheduleRequest(use, short, long string, do scheduleRequestFunc, describe func(*taskops.ScheduleInfo) string) *cobra.Command {
 	var (
 		by     personFlag
 		reason string
 	)
 	c := &cobra.Command{Use: use + " NAME", Short: short, Long: long, Example: "  taskkit schedules " + use + " nightly", Args: scheduleArg}
-	c.RunE = a.onSchedule(func(ctx context.Context, db *connection, name string) (*taskops.ScheduleInfo, error) {
+	c.RunE = a.onSchedule(func(ctx context.Context, db *Connection, name string) (*taskops.ScheduleInfo, error) {
 		var opts []taskkit.RequestOption
 		if reason != "" {
 			opts = append(opts, taskkit.WithReason(reason))
@@ -253,7 +253,7 @@ func alternation(n int) string {
 	return fmt.Sprintf("set back to the definition before %d times in a row: two programs differ", n)
 }
 
-func (a *app) setScheduleCommand() *cobra.Command {
+func (a *App) setScheduleCommand() *cobra.Command {
 	var (
 		s                 taskops.Schedule
 		kind, spec, queue string
@@ -274,7 +274,7 @@ schedule fires: programs that have the kind check it before, with taskops.SetSch
   taskkit schedules set nightly --misfire all`,
 		Args: scheduleArg,
 	}
-	c.RunE = a.onSchedule(func(ctx context.Context, db *connection, name string) (*taskops.ScheduleInfo, error) {
+	c.RunE = a.onSchedule(func(ctx context.Context, db *Connection, name string) (*taskops.ScheduleInfo, error) {
 		for _, name := range []string{"kind", "cron", "zone", "misfire", "overlap", "queue", "unique-key", "window"} {
 			if f := c.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
 				return nil, usage("--%s is empty: give a value, or leave it out if it shall stay as it is", name)
@@ -335,16 +335,16 @@ schedule fires: programs that have the kind check it before, with taskops.SetSch
 	return c
 }
 
-func (a *app) deleteScheduleCommand() *cobra.Command {
+func (a *App) deleteScheduleCommand() *cobra.Command {
 	var who auditFlags
 	c := &cobra.Command{
 		Use: "delete NAME", Short: "Delete a schedule", Long: "Delete a schedule. Its tasks stay.", Example: "  taskkit schedules delete nightly", Args: scheduleArg,
 		RunE: func(c *cobra.Command, args []string) error {
-			db, err := a.connect(c.Context())
+			db, err := a.Connect(c.Context())
 			if err != nil {
 				return err
 			}
-			defer db.close()
+			defer db.Close()
 			if err := db.DeleteSchedule(c.Context(), args[0], who.options()...); err != nil {
 				return noSchedule(args[0], err)
 			}

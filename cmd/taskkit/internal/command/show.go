@@ -48,7 +48,7 @@ type shown struct {
 	Buckets []childJSON `json:"buckets,omitempty"`
 }
 
-func (a *app) showCommand() *cobra.Command {
+func (a *App) showCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show TASK",
 		Short: "Show a task with its spec, state, result and history",
@@ -61,7 +61,7 @@ task with buckets those that are open or have failed, with their segments.`,
   taskkit show 8057 -o json`,
 		Args: taskArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.on(c, args[0], func(db *connection, t *taskkit.Task) error {
+			return a.on(c, args[0], func(db *Connection, t *taskkit.Task) error {
 				s, err := db.read(c, t)
 				if err != nil {
 					return err
@@ -73,12 +73,12 @@ task with buckets those that are open or have failed, with their segments.`,
 }
 
 // on opens the database, finds a task and calls f with it.
-func (a *app) on(c *cobra.Command, text string, f func(*connection, *taskkit.Task) error) error {
-	db, err := a.connect(c.Context())
+func (a *App) on(c *cobra.Command, text string, f func(*Connection, *taskkit.Task) error) error {
+	db, err := a.Connect(c.Context())
 	if err != nil {
 		return err
 	}
-	defer db.close()
+	defer db.Close()
 	t, err := db.find(c.Context(), text)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (a *app) on(c *cobra.Command, text string, f func(*connection, *taskkit.Tas
 }
 
 // read reads the output of show.
-func (c *connection) read(cmd *cobra.Command, t *taskkit.Task) (s shown, err error) {
+func (c *Connection) read(cmd *cobra.Command, t *taskkit.Task) (s shown, err error) {
 	ctx := cmd.Context()
 	s.Task = operatorsTask(t)
 	explained, err := c.ExplainAll(ctx, []*taskkit.Task{t})
@@ -131,7 +131,7 @@ func (c *connection) read(cmd *cobra.Command, t *taskkit.Task) (s shown, err err
 	return s, err
 }
 
-func (a *app) show(s shown) {
+func (a *App) show(s shown) {
 	t := s.Task.Task
 	a.out.Fields([][2]string{
 		{"id", t.ID.String()},
@@ -195,7 +195,7 @@ func (a *app) show(s shown) {
 	}
 }
 
-func (a *app) section(title string, n, most int) {
+func (a *App) section(title string, n, most int) {
 	if n == most {
 		title += fmt.Sprintf(" (%d shown)", n)
 	}
@@ -260,7 +260,7 @@ func compact(raw []byte) string {
 	return b.String()
 }
 
-func (a *app) explainCommand() *cobra.Command {
+func (a *App) explainCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain TASK",
 		Short: "Explain the state of a task and why it is not running",
@@ -269,7 +269,7 @@ func (a *app) explainCommand() *cobra.Command {
   taskkit explain 8057`,
 		Args: taskArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.on(c, args[0], func(db *connection, t *taskkit.Task) error {
+			return a.on(c, args[0], func(db *Connection, t *taskkit.Task) error {
 				explained, err := db.ExplainAll(c.Context(), []*taskkit.Task{t})
 				if err != nil {
 					return err

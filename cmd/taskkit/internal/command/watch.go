@@ -14,7 +14,7 @@ import (
 	"taskkit.dev/taskkit/taskcause"
 )
 
-func (a *app) watchCommand() *cobra.Command {
+func (a *App) watchCommand() *cobra.Command {
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use:   "watch TASK",
@@ -31,7 +31,7 @@ deleted, 5 not ended within --timeout.`,
 			if timeout < 0 {
 				return usage("--timeout accepts a duration like 10m, not %v", timeout)
 			}
-			return a.on(c, args[0], func(db *connection, t *taskkit.Task) error {
+			return a.on(c, args[0], func(db *Connection, t *taskkit.Task) error {
 				return a.watch(c.Context(), db, t, timeout)
 			})
 		},
@@ -41,11 +41,11 @@ deleted, 5 not ended within --timeout.`,
 }
 
 // watch follows a task and returns an error unless it completed.
-func (a *app) watch(ctx context.Context, db *connection, t *taskkit.Task, timeout time.Duration) error {
-	l := &line{Screen: a.out, off: a.output == "json"}
+func (a *App) watch(ctx context.Context, db *Connection, t *taskkit.Task, timeout time.Duration) error {
+	l := &line{Screen: a.out, off: a.output == jsonFormat}
 	ended, err := a.wait(ctx, db, t, timeout, l)
 	l.end()
-	if a.output == "json" && ended != nil {
+	if a.output == jsonFormat && ended != nil {
 		if err := screen.JSON(a.out, operatorsTask(ended)); err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func failure(t *taskkit.Task) error {
 
 // wait waits until a task has ended and shows its progress on l. A deleted task, a
 // timeout and an interrupt are reported as a *statusError.
-func (a *app) wait(ctx context.Context, db *connection, t *taskkit.Task, timeout time.Duration, l *line) (*taskkit.Task, error) {
+func (a *App) wait(ctx context.Context, db *Connection, t *taskkit.Task, timeout time.Duration, l *line) (*taskkit.Task, error) {
 	limited := ctx
 	if timeout > 0 {
 		var cancel context.CancelFunc
@@ -103,10 +103,10 @@ func (a *app) wait(ctx context.Context, db *connection, t *taskkit.Task, timeout
 }
 
 // flags returns the flags that name the same database.
-func (a *app) flags() string {
+func (a *App) flags() string {
 	s := ""
 	if a.url != "" {
-		if at, err := parseAddress(a.url); err == nil {
+		if at, err := ParseAddress(a.url); err == nil {
 			s = " -d " + at.Shell()
 		}
 	}

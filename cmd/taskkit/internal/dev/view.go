@@ -66,7 +66,7 @@ type bars struct {
 
 func newBars(r *run) *bars {
 	// The file itself: mpb checks whether it is a terminal.
-	return &bars{run: r, progress: mpb.New(mpb.WithOutput(r.Out.File), mpb.WithWidth(min(r.Out.Width(), 100)))}
+	return &bars{run: r, progress: mpb.New(mpb.WithOutput(r.Out.Writer), mpb.WithWidth(min(r.Out.Width(), 100)))}
 }
 
 func (b *bars) show(actions []*action) {

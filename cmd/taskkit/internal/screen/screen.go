@@ -21,24 +21,32 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen is an output file and its capabilities.
+// Screen is an output and its capabilities.
 type Screen struct {
-	*os.File
+	io.Writer
 	Terminal bool
-	colour   bool
+
+	file   *os.File // nil: the output is no file
+	colour bool
 }
 
-// New detects the capabilities of a file. It honours NO_COLOR, see no-color.org.
-func New(f *os.File) Screen {
-	s := Screen{File: f, Terminal: term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"}
-	s.colour = s.Terminal && os.Getenv("NO_COLOR") == ""
+// New detects the capabilities of an output. It honours NO_COLOR, see no-color.org.
+func New(w io.Writer) Screen {
+	s := Screen{Writer: w}
+	if f, ok := w.(*os.File); ok {
+		s.file = f
+		s.Terminal = term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+		s.colour = s.Terminal && os.Getenv("NO_COLOR") == ""
+	}
 	return s
 }
 
 // Width returns the number of characters that fit on a line.
 func (s Screen) Width() int {
-	if w, _, err := term.GetSize(int(s.Fd())); err == nil && w > 0 {
-		return w
+	if s.file != nil {
+		if w, _, err := term.GetSize(int(s.file.Fd())); err == nil && w > 0 {
+			return w
+		}
 	}
 	return 80
 }

@@ -1,4 +1,4 @@
-package command
+package program
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"taskkit.dev/cmd/taskkit/internal/command"
 	"taskkit.dev/cmd/taskkit/internal/metrics"
 	"taskkit.dev/taskkit/taskhealth"
 	"taskkit.dev/taskkit/taskhttp"
@@ -27,7 +28,7 @@ const (
 	serveShutdown      = 10 * time.Second
 )
 
-func (a *app) serveCommand() *cobra.Command {
+func (p *program) serveCommand() *cobra.Command {
 	var listen, header string
 	var hosts, queues []string
 	var hook webhookFlags
@@ -51,13 +52,13 @@ executes nothing else and needs the rights of one.`,
 		Example: `  taskkit serve --person-header X-Person
   taskkit serve --person-header X-Person --webhook https://ops.example/hooks --webhook-target ops
   taskkit serve --listen 127.0.0.1:9000 --person-header X-Person`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if header == "" {
-				return usage("--person-header is missing: name the header that says who makes a request")
+				return command.Usage("--person-header is missing: name the header that says who makes a request")
 			}
 			if !headerName.MatchString(header) || strings.EqualFold(header, "Host") {
-				return usage("--person-header accepts the name of a header like X-Person, not %q", header)
+				return command.Usage("--person-header accepts the name of a header like X-Person, not %q", header)
 			}
 			if err := checkLoopback(listen); err != nil {
 				return err
@@ -67,37 +68,37 @@ executes nothing else and needs the rights of one.`,
 				return err
 			}
 			if to == nil && c.Flags().Changed("queue") {
-				return usage("--queue needs --webhook: it names the queues whose notifications are delivered")
+				return command.Usage("--queue needs --webhook: it names the queues whose notifications are delivered")
 			}
-			db, err := a.connect(c.Context())
+			db, err := p.Connect(c.Context())
 			if err != nil {
 				return err
 			}
-			defer db.close()
-			log := slog.New(slog.NewTextHandler(a.err, nil))
-			jobs, err := taskhttp.New(db.db, taskhttp.Config{
-				Caller: personIn(header), Authorize: taskhttp.OwnJobs, Schema: a.schemaName(),
+			defer db.Close()
+			log := slog.New(slog.NewTextHandler(p.Err(), nil))
+			jobs, err := taskhttp.New(db.DB, taskhttp.Config{
+				Caller: personIn(header), Authorize: taskhttp.OwnJobs, Schema: p.Schema(),
 				Logger: log,
 			})
 			if err != nil {
 				return err
 			}
-			all, _, unread, err := metrics.Serve(c.Context(), db.db, a.schemaName(), log, jobs)
+			all, _, unread, err := metrics.Serve(c.Context(), db.DB, p.Schema(), log, jobs)
 			if err != nil {
 				return err
 			}
 			defer unread()
-			all = taskhealth.Beside(all, db.db, taskhealth.Options{Schema: a.schemaName()})
+			all = taskhealth.Beside(all, db.DB, taskhealth.Options{Schema: p.Schema()})
 			if to == nil {
-				return a.serve(c.Context(), listen, onlyHosts(hosts, all), jobs.Drain)
+				return p.serve(c.Context(), listen, onlyHosts(hosts, all), jobs.Drain)
 			}
 			ctx, end := context.WithCancel(c.Context())
 			defer end()
-			ended, err := a.deliver(ctx, db.db, to, queues)
+			ended, err := p.deliver(ctx, db.DB, to, queues)
 			if err != nil {
 				return err
 			}
-			err = a.serve(ctx, listen, onlyHosts(hosts, all), jobs.Drain)
+			err = p.serve(ctx, listen, onlyHosts(hosts, all), jobs.Drain)
 			end()
 			return errors.Join(err, ended())
 		},
@@ -117,10 +118,10 @@ var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 func checkLoopback(listen string) error {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
-		return usage("--listen accepts an address like 127.0.0.1:8080, not %q", listen)
+		return command.Usage("--listen accepts an address like 127.0.0.1:8080, not %q", listen)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return usage("--listen accepts an address of this machine alone, like 127.0.0.1:8080, not %q: who can reach it can be anybody", listen)
+		return command.Usage("--listen accepts an address of this machine alone, like 127.0.0.1:8080, not %q: who can reach it can be anybody", listen)
 	}
 	return nil
 }
@@ -167,7 +168,7 @@ func personIn(header string) func(*http.Request) (taskhttp.Caller, error) {
 }
 
 // serve serves jobs until ctx ends. Then it answers what is served and returns nil.
-func (a *app) serve(ctx context.Context, listen string, jobs http.Handler, drain func()) error {
+func (p *program) serve(ctx context.Context, listen string, jobs http.Handler, drain func()) error {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", listen)
 	if err != nil {
@@ -175,7 +176,7 @@ func (a *app) serve(ctx context.Context, listen string, jobs http.Handler, drain
 	}
 	server := &http.Server{Handler: jobs, ReadHeaderTimeout: serveHeaderTimeout, ReadTimeout: serveTimeout, WriteTimeout: serveTimeout}
 	server.RegisterOnShutdown(drain)
-	fmt.Fprintf(a.err, "serving http://%s/jobs\n", l.Addr())
+	fmt.Fprintf(p.Err(), "serving http://%s/jobs\n", l.Addr())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
 	select {

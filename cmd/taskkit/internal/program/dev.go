@@ -1,9 +1,9 @@
-package command
+package program
 
 import (
 	"github.com/spf13/cobra"
 
-	"taskkit.dev/cmd/taskkit/internal/database"
+	"taskkit.dev/cmd/taskkit/internal/command"
 	"taskkit.dev/cmd/taskkit/internal/dev"
 	"taskkit.dev/internal/dialect"
 )
@@ -11,10 +11,9 @@ import (
 // fewestPeople are enough for a change that fails for some of them after its canary.
 const fewestPeople = 10
 
-func (a *app) devCommand() *cobra.Command {
+func (p *program) devCommand() *cobra.Command {
 	var (
 		o    dev.Options
-		file string
 		hook webhookFlags
 	)
 	c := &cobra.Command{
@@ -31,20 +30,20 @@ failed. Nothing needs to be installed.
 It serves the actions over HTTP on an address of this machine, without asking who makes
 a request, and starts and awaits the export so.
 
-By default it uses an SQLite file in a temporary directory; --database names
-another file and -d a PostgreSQL database (DATABASE_URL is ignored). On PostgreSQL
+By default it uses an SQLite file in a temporary directory; -d names another file,
+which is kept, or a PostgreSQL database (DATABASE_URL is ignored). On PostgreSQL
 each run creates a schema and removes it at the end. With --schema, taskkit's
 tables are created in that schema and kept. Everything is kept when a check fails,
 or with --keep.`,
 		Example: `  taskkit dev
   taskkit dev --exit --people-count 100000
   taskkit dev --exit -d postgres://me@localhost/test --workers 3 --kills 2`,
-		Args: noArgs,
+		Args: command.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("workers") && o.Workers < 1 {
-				return usage("--workers accepts 1 to 50, not %d", o.Workers)
+				return command.Usage("--workers accepts 1 to 50, not %d", o.Workers)
 			}
-			if err := a.target(&o, file); err != nil {
+			if err := p.target(&o); err != nil {
 				return err
 			}
 			var err error
@@ -53,25 +52,24 @@ or with --keep.`,
 			}
 			switch {
 			case c.Flags().Changed("people") && c.Flags().Changed("people-count"):
-				return usage("--people uses everybody in the file: omit --people-count")
+				return command.Usage("--people uses everybody in the file: omit --people-count")
 			case o.People < fewestPeople || o.People > 1_000_000:
-				return usage("--people-count accepts 10 to 1,000,000, not %d", o.People)
+				return command.Usage("--people-count accepts 10 to 1,000,000, not %d", o.People)
 			case o.Workers > 50:
-				return usage("--workers accepts 1 to 50, not %d", o.Workers)
+				return command.Usage("--workers accepts 1 to 50, not %d", o.Workers)
 			case o.Kills < 0 || o.Kills > dev.MaxKills:
-				return usage("--kills accepts 0 to %d, not %d", dev.MaxKills, o.Kills)
+				return command.Usage("--kills accepts 0 to %d, not %d", dev.MaxKills, o.Kills)
 			case o.Listen != "" && checkLoopback(o.Listen) != nil:
 				return checkLoopback(o.Listen)
-			case a.output == "json":
-				return usage("dev has no JSON output: omit -o json")
+			case p.JSON():
+				return command.Usage("dev has no JSON output: omit -o json")
 			}
-			o.Out, o.Schema = a.out, a.schema
+			o.Out, o.Schema = p.Out(), p.GivenSchema()
 			return dev.Run(c.Context(), o)
 		},
 	}
 	flags := c.Flags()
-	flags.StringVarP(&a.url, "database-url", "d", "", "a postgres:// `URL`, or the path of an SQLite file as for --database")
-	flags.StringVar(&file, "database", "", "use this SQLite `file` and keep it")
+	flags.StringVarP(p.URL(), "database-url", "d", "", "a postgres:// `URL`, or the path of an SQLite file, which is kept")
 	flags.IntVar(&o.People, "people-count", 10_000, "`number` of people to generate")
 	flags.Uint64Var(&o.Seed, "seed", 1, "`seed` of the generated people")
 	flags.StringVar(&o.File, "people", "", "import people from a CSV `file` with the columns school_id, first_name, last_name, coach")
@@ -85,20 +83,10 @@ or with --keep.`,
 }
 
 // target sets the database to run on and the default number of workers.
-func (a *app) target(o *dev.Options, file string) error {
-	text := a.url
-	if file != "" {
-		if a.url != "" {
-			return usage("--database and -d both name a database: use one of them")
-		}
-		if at, err := database.Parse(file); err == nil && at.Dialect == dialect.Postgres {
-			return usage("--database accepts an SQLite file: use -d for PostgreSQL")
-		}
-		text = file
-	}
-	if text != "" {
+func (p *program) target(o *dev.Options) error {
+	if text := *p.URL(); text != "" {
 		var err error
-		if o.At, err = parseAddress(text); err != nil {
+		if o.At, err = command.ParseAddress(text); err != nil {
 			return err
 		}
 	}

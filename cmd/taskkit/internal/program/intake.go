@@ -1,4 +1,4 @@
-package command
+package program
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/spf13/cobra"
 
+	"taskkit.dev/cmd/taskkit/internal/command"
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/executors/programstatus"
 	"taskkit.dev/executors/targets"
@@ -21,13 +22,12 @@ import (
 	"taskkit.dev/taskkit/intake/rabbit"
 )
 
-func (a *app) intakeCommand() *cobra.Command {
+// addIntake adds the demonstration of package intake to the command for messages.
+func (p *program) addIntake(c *cobra.Command) {
 	var url, queue string
 	var deadLetter, declare bool
-	c := &cobra.Command{
-		Use:   "intake --amqp URL",
-		Short: "Turn the messages of a registrar into tasks, as a demonstration",
-		Long: `Turn the messages of a registrar into tasks, as a demonstration of package intake.
+	c.Use, c.Short = "intake --amqp URL", "Turn the messages of a registrar into tasks, as a demonstration"
+	c.Long = `Turn the messages of a registrar into tasks, as a demonstration of package intake.
 
 A message says that the status of a person in a program changes on a date:
 
@@ -40,55 +40,51 @@ never become a task are recorded, logged and counted: taskkit intake refused lis
 messages of any program, and taskkit intake redrive gives them back to it.
 
 The tables must exist (taskkit migrate), and the queue too; --declare declares it as a quorum queue. The
-command ends on an interrupt.`,
-		Example: `  taskkit intake --amqp amqp://guest:guest@localhost:5672/ --declare
+command ends on an interrupt.`
+	c.Example = `  taskkit intake --amqp amqp://guest:guest@localhost:5672/ --declare
 
   a message, sent with RabbitMQ's own tool:
   rabbitmqadmin publish routing_key=registrar properties='{"message_id": "m1", "delivery_mode": 2}' \
-    payload='{"person": "01890a5d-ac96-774b-bcce-b302099a8057", "program": "math", "status": "exited", "version": 1}'`,
-		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if url == "" {
-				return usage("--amqp is missing: name the broker, as in amqp://user:password@host:5672/")
-			}
-			config := rabbit.Config{URL: url, Queue: queue}
-			if declare {
-				config.Setup = declareQueue(queue)
-			}
-			source, err := rabbit.New(config)
-			if err != nil {
-				return usage("cannot use --amqp and --queue: %s", sentence(err))
-			}
-			db, err := a.connect(c.Context())
-			if err != nil {
-				return err
-			}
-			defer db.close()
-			consumer, err := intake.New(intake.Config{
-				DB: db.db, Schema: a.schemaName(), Name: queue, Source: source, Handler: registrarMessage, DeadLetter: deadLetter,
-				Log: slog.New(slog.NewTextHandler(a.err, nil)),
-			})
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(a.err, "taking messages in from queue %s\n", screen.Clean(queue))
-			if err := consumer.Run(c.Context()); err != nil {
-				return err
-			}
-			s := consumer.Stats()
-			fmt.Fprintf(a.out, "%d received: %d submitted, %d superseded, %d refused, %d duplicates\n", s.Received, s.Submitted, s.Superseded, s.Refused, s.Duplicates)
-			if s.Paused > 0 {
-				fmt.Fprintf(a.out, "%d of those submitted were merged into paused tasks\n", s.Paused)
-			}
-			return nil
-		},
+    payload='{"person": "01890a5d-ac96-774b-bcce-b302099a8057", "program": "math", "status": "exited", "version": 1}'`
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if url == "" {
+			return command.Usage("--amqp is missing: name the broker, as in amqp://user:password@host:5672/")
+		}
+		config := rabbit.Config{URL: url, Queue: queue}
+		if declare {
+			config.Setup = declareQueue(queue)
+		}
+		source, err := rabbit.New(config)
+		if err != nil {
+			return command.Usage("cannot use --amqp and --queue: %s", command.Sentence(err))
+		}
+		db, err := p.Connect(c.Context())
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		consumer, err := intake.New(intake.Config{
+			DB: db.DB, Schema: p.Schema(), Name: queue, Source: source, Handler: registrarMessage, DeadLetter: deadLetter,
+			Log: slog.New(slog.NewTextHandler(p.Err(), nil)),
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(p.Err(), "taking messages in from queue %s\n", screen.Clean(queue))
+		if err := consumer.Run(c.Context()); err != nil {
+			return err
+		}
+		s := consumer.Stats()
+		fmt.Fprintf(p.Out(), "%d received: %d submitted, %d superseded, %d refused, %d duplicates\n", s.Received, s.Submitted, s.Superseded, s.Refused, s.Duplicates)
+		if s.Paused > 0 {
+			fmt.Fprintf(p.Out(), "%d of those submitted were merged into paused tasks\n", s.Paused)
+		}
+		return nil
 	}
-	c.AddCommand(a.refusedCommand(), a.redriveCommand())
 	c.Flags().StringVar(&url, "amqp", "", "`URL` of the broker")
 	c.Flags().StringVar(&queue, "queue", "registrar", "`name` of the queue")
 	c.Flags().BoolVar(&declare, "declare", false, "declare the queue as a quorum queue without a delivery limit; it must not exist with other properties")
 	c.Flags().BoolVar(&deadLetter, "dead-letter", false, "give refused messages to the broker as dead letters instead of acknowledging them")
-	return c
 }
 
 // declareQueue returns a function that declares a queue as docs/intake.md recommends it.

@@ -1,4 +1,4 @@
-package command
+package program
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskkit.dev/cmd/taskkit/internal/command"
 	"taskkit.dev/cmd/taskkit/internal/dev"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/notice"
@@ -42,12 +43,12 @@ func (w *webhookFlags) add(c *cobra.Command) {
 func (w *webhookFlags) webhook() (*dev.Webhook, error) {
 	if w.url == "" {
 		if w.target != "webhook" || len(w.allow) > 0 {
-			return nil, usage("--webhook-target and --webhook-allow need --webhook")
+			return nil, command.Usage("--webhook-target and --webhook-allow need --webhook")
 		}
 		return nil, nil //nolint:nilnil // see above
 	}
 	if !notice.ValidTarget(w.target) {
-		return nil, usage("--webhook-target accepts at most 63 lower case letters, digits, underscores and hyphens, not %q", w.target)
+		return nil, command.Usage("--webhook-target accepts at most 63 lower case letters, digits, underscores and hyphens, not %q", w.target)
 	}
 	hook := &dev.Webhook{Target: w.target, URL: w.url}
 	if text := os.Getenv(secretEnv); text != "" {
@@ -56,7 +57,7 @@ func (w *webhookFlags) webhook() (*dev.Webhook, error) {
 	for _, text := range w.allow {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, usage("--webhook-allow accepts a network like 10.1.0.0/16, not %q", text)
+			return nil, command.Usage("--webhook-allow accepts a network like 10.1.0.0/16, not %q", text)
 		}
 		hook.Allow = append(hook.Allow, p.Masked())
 	}
@@ -65,16 +66,16 @@ func (w *webhookFlags) webhook() (*dev.Webhook, error) {
 
 // deliver runs a worker that executes nothing but notifications, until ctx ends. It removes nothing that belongs to others, and ends no
 // tasks of kinds that it does not know.
-func (a *app) deliver(ctx context.Context, db *sql.DB, hook *dev.Webhook, queues []string) (func() error, error) {
+func (p *program) deliver(ctx context.Context, db *sql.DB, hook *dev.Webhook, queues []string) (func() error, error) {
 	var r taskkit.Registry
-	if err := hook.Register(&r, db, a.schemaName()); err != nil {
+	if err := hook.Register(&r, db, p.Schema()); err != nil {
 		if _, ok := errors.AsType[*taskkit.OptionError](err); ok {
-			return nil, usage("--webhook: %s", strings.ReplaceAll(err.Error(), "taskkit: tasknotify.Config.Targets: target "+hook.Target+": ", ""))
+			return nil, command.Usage("--webhook: %s", strings.ReplaceAll(err.Error(), "taskkit: tasknotify.Config.Targets: target "+hook.Target+": ", ""))
 		}
 		return nil, err
 	}
 	w, err := taskkit.NewWorker(ctx, db, &r, taskkit.Config{
-		Schema: a.schemaName(), Queues: queues, Slots: 4, Logger: slog.New(slog.NewTextHandler(a.err, nil)), UnknownKindAfter: -1,
+		Schema: p.Schema(), Queues: queues, Slots: 4, Logger: slog.New(slog.NewTextHandler(p.Err(), nil)), UnknownKindAfter: -1,
 		Retention:     taskkit.Retention{Fetched: taskkit.Never, Unfetched: taskkit.Never, Ended: taskkit.Never, Idle: taskkit.Never, Events: taskkit.Never},
 		KindRetention: map[string]taskkit.Retention{tasknotify.Kind.Name(): {Ended: notificationsKept}},
 	})
@@ -83,6 +84,6 @@ func (a *app) deliver(ctx context.Context, db *sql.DB, hook *dev.Webhook, queues
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
-	fmt.Fprintf(a.err, "delivering the notifications of target %s\n", hook.Target)
+	fmt.Fprintf(p.Err(), "delivering the notifications of target %s\n", hook.Target)
 	return func() error { return <-ended }, nil
 }
