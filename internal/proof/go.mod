@@ -83,6 +83,7 @@ replace taskkit.dev/taskkit/intake/jetstream => ../../taskkit/intake/jetstream
 replace taskkit.dev/taskkit/intake/kafka => ../../taskkit/intake/kafka
 
 require (
+	github.com/exaring/otelpgx v0.13.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/prometheus v0.69.0
 	go.opentelemetry.io/otel/sdk v1.47.0
