@@ -44,7 +44,7 @@ type registration struct {
 // time. It starts nothing.
 func newRegistration(w *Worker, p store.Process, sent time.Time, events *observe.Observer) *registration {
 	c := w.config
-	claim := store.Claim{Process: p.ID, Queues: c.Queues, Kinds: p.Kinds, SpecMax: c.SpecMax}
+	claim := store.Claim{Process: p.ID, Queues: c.Queues, Kinds: p.Kinds, SpecMax: c.SpecMax, Waited: c.Observe != nil}
 	deadline := newHeartbeatDeadline(c.heartbeatDeadline(), sent)
 	flusher := newFlusher(w.store, p.ID, c.Call, events)
 	wakeups := newWakeups()

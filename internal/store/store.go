@@ -84,6 +84,8 @@ type Claim struct {
 	TriedFirst bool
 	// SpecMax is the size in bytes up to which a spec comes with the claim.
 	SpecMax int
+	// Waited also reads how long each task had been due, where that costs a column; not of requested tasks.
+	Waited bool
 }
 
 // WaitingMax is how many tasks [Workers.WaitingOwners] reads of each rank and queue.

@@ -29,8 +29,8 @@ type TaskClaimed struct {
 	TaskRef
 	Queue     string
 	Submitted time.Time // by the clock of the database
-	// Waited is how long the task had been due, by the clock of the database. Zero: the claim did not read it, as on SQLite
-	// and for tasks that are to end.
+	// Waited is how long the task had been due, by the clock of the database. Zero: the claim did not read it, as of tasks
+	// that are to end.
 	Waited    time.Duration
 	TakenOver bool // a worker was lost with the task, and those since have only given it back
 }

@@ -24,7 +24,6 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/testkit/takeover"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/internal/testkit/testdb/cluster"
@@ -203,9 +202,6 @@ func TestPrometheus(t *testing.T) {
 			name := m[1]
 			if m[2] == "histogram" {
 				name += "_count"
-			}
-			if name == "taskkit_task_wait_duration_seconds_count" && db.Dialect == dialect.SQLite {
-				continue
 			}
 			if name == "taskkit_throttle_active" {
 				name = "last_over_time(" + name + "[1h])" // it was well again

@@ -129,6 +129,14 @@ var (
 	pickRequested = strings.Replace(pickQuery, "{picked}", requestedProbe, 1)
 )
 
+// The same of claims that read how long each task had been due, in milliseconds, which is their last column.
+var pickNextWaited, pickTriedWaited = withWait(pickNext), withWait(pickTried)
+
+func withWait(picked string) string {
+	const last = "coalesce(q.spec_revision, q.codec_revision)"
+	return strings.Replace(picked, last, last+", CAST((julianday('now') - julianday(q.not_before)) * 86400000.0 AS integer)", 1)
+}
+
 // waitingQuery finds one task that a claim would find. $1 are the queues, $2 the
 // kinds with their revisions.
 var waitingQuery = lanes("$1") + `SELECT 1
@@ -179,23 +187,32 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) (store.ClaimResult, er
 
 // claim takes tasks in the caller's transaction.
 func (s *Store) claim(ctx context.Context, q store.Querier, c store.Claim, queues, kinds string) ([]store.ClaimedTask, error) {
-	picked := pickNext
-	switch {
-	case c.Requested:
-		picked = pickRequested
-	case c.TriedFirst:
-		picked = pickTried
+	picked, waits := pickNext, pickNextWaited
+	if c.TriedFirst {
+		picked, waits = pickTried, pickTriedWaited
 	}
 	var (
-		tasks []store.ClaimedTask
-		rows  []int64
-		t     sqlbase.ClaimedRow
-		at    int64
+		tasks      []store.ClaimedTask
+		rows       []int64
+		t          sqlbase.ClaimedRow
+		at, waited int64 // waited: -1 if it was not read
 	)
 	columns := append([]any{&at, &t.Rank}, t.Columns()...)
+	switch {
+	case c.Requested:
+		picked, waited = pickRequested, -1
+	case c.Waited:
+		picked, columns = waits, append(columns, &waited)
+	default:
+		waited = -1
+	}
 	_, err := sqlrows.Query(ctx, q, s.Fixed(picked), []any{c.Process, kinds, int64(c.Limit), queues, int64(c.SpecMax)}, func(r *sql.Rows) error {
 		err := r.Scan(columns...)
-		tasks, rows = append(tasks, t.Task()), append(rows, at)
+		task := t.Task()
+		if waited >= 0 {
+			task.Waited = max(sqlbase.FromMillis(waited), 1)
+		}
+		tasks, rows = append(tasks, task), append(rows, at)
 		return err
 	})
 	if err != nil || len(rows) == 0 {

@@ -104,6 +104,7 @@ func TestSQLitePlans(t *testing.T) {
 		"selected dead letters":  {listedBy(store.Filter{Statuses: failed[:1], Kinds: []string{"demo"}, Queue: "default", Code: "gone", EndedFor: time.Hour, Before: uuid.Max}), "taskkit_dead (<expr>=? AND id<?)"},
 		"groups of dead letters": {groups, "taskkit_dead (<expr>=?)"},
 		"claim":                  {pickNext, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision=? AND <expr>=? AND not_before<?)"},
+		"claim with waits":       {pickNextWaited, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision=? AND <expr>=? AND not_before<?)"},
 		"next":                   {nextQuery, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision=? AND <expr>=? AND not_before>?)"},
 		"apply":                  {s.statements(applyPlan{to: lifecycle.Completed, checkpoint: true, at: true}).free, "sqlite_autoindex_taskkit_queued_task_1 (id=?)"},
 		"lost": {`SELECT q.id FROM taskkit_queued_task q WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
@@ -140,7 +141,7 @@ func TestSQLitePlans(t *testing.T) {
 		}
 		plan := strings.Join(steps, "\n")
 		// A claim sorts what it takes of several lanes, which is not more than its limit of each, and a list its page.
-		sorts := name == "claim" || strings.Contains(name, "dead letters") || strings.HasPrefix(name, "tasks of ")
+		sorts := name == "claim" || name == "claim with waits" || strings.Contains(name, "dead letters") || strings.HasPrefix(name, "tasks of ")
 		if !strings.Contains(plan, c.index) || strings.Contains(plan, "SCAN taskkit_queued_task\n") || strings.Contains(plan, "TEMP B-TREE FOR ORDER BY") && !sorts {
 			t.Errorf("%s: want %s in the plan:\n%s", name, c.index, plan)
 		}
