@@ -3,6 +3,7 @@ package taskui
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"taskkit.dev/taskkit"
@@ -23,12 +24,15 @@ type action struct {
 
 // said are the sentences with which a page begins after a change.
 var said = map[string]string{
-	"sent": "Done.",
+	"approve": "The task was approved.", "resume": "The task goes on.", "pause": "The task pauses after its current batch.",
+	"retry": "The task is tried again.", "retry-failed": "This task processes the failed items.", "continue": "This task processes what was left.",
+	"apply": "This task does what the preview has previewed.", "change": "The settings were changed.", "stop": "The task ends as soon as possible.",
+	"delete": "The task is removed after its current batch.", "deleted": "The task was deleted.",
 }
 
 // actions returns all actions.
 func actions() []action {
-	return nil
+	return verbActions()
 }
 
 const (
@@ -67,7 +71,7 @@ func (d *dashboard) act(r *request, a action) error {
 		}
 		d.config.Logger.InfoContext(r.Context(), "a change was made in the dashboard", "operation", a.op, "person", r.who.ID, "path", r.URL.Path)
 		if saying != "" {
-			to += "?said=" + saying
+			to = withParameter(to, "said", saying)
 		}
 		return to, nil
 	})
@@ -113,4 +117,13 @@ func (r *request) taskFor(ctx context.Context, op taskhttp.Operation) (*taskkit.
 		return nil, errForbidden
 	}
 	return t, nil
+}
+
+// withParameter returns a path with another parameter.
+func withParameter(to, name, value string) string {
+	separator := "?"
+	if strings.Contains(to, "?") {
+		separator = "&"
+	}
+	return to + separator + name + "=" + url.QueryEscape(value)
 }

@@ -11,7 +11,12 @@ type download struct {
 }
 
 // downloads returns all downloads.
-func downloads() []download { return nil }
+func downloads() []download {
+	return []download{
+		{"task/{id}/items.csv", taskhttp.OpItems, itemsFile},
+		{"task/{id}/buckets.csv", taskhttp.OpItems, bucketsFile},
+	}
+}
 
 // download answers with a file.
 func (d *dashboard) download(r *request, f download) error {

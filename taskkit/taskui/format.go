@@ -17,7 +17,7 @@ import (
 // functions are what templates call.
 var functions = template.FuncMap{
 	"ago": ago, "bytes": bytesText, "count": count, "duration": duration, "clean": clean, "percent": percent, "rate": rate,
-	"short": short, "status": statusText, "when": when, "pair": pair,
+	"short": short, "status": statusText, "class": statusClass, "when": when, "pair": pair,
 }
 
 // pair gives a template two values as .Page and .It: what a part needs besides the frame.
@@ -139,6 +139,9 @@ func statusText(t *taskkit.Task) string {
 		return "running"
 	}
 }
+
+// statusClass returns the class of a status in the style.
+func statusClass(t *taskkit.Task) string { return strings.ReplaceAll(statusText(t), " ", "-") }
 
 // clean returns a text with marks in place of what changes the direction of the text around it or cannot be seen.
 func clean(s string) string {

@@ -1,30 +1,196 @@
 package taskui
 
 import (
-	"net/url"
+	"context"
+	"errors"
+	"fmt"
+	"time"
 
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/tasksearch"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskcause"
+	"taskkit.dev/taskkit/taskdoctor"
+	"taskkit.dev/taskkit/taskhttp"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // homeView is the data of the page Home.
 type homeView struct {
 	Figures []figure
+	Needs   []need
+	Unread  bool // the doctor did not answer in time
+	Running []row
+	More    bool // more tasks run
+	Say     string
 }
 
 // figure is a number that leads to its tasks.
-type figure struct{ Value, Text, Path string }
+type figure struct {
+	Value, Text, Path string
+	Alarm             bool
+}
+
+// need is what needs a person.
+type need struct {
+	Severity taskdoctor.Severity
+	Text     string
+	Path     string // below the dashboard; "": the text is no link
+	Fix      string
+	Command  string
+}
+
+const (
+	runningOfHome  = 20
+	needsOfHome    = 20
+	awaitingRead   = 1000
+	doctorPatience = 3 * time.Second
+)
 
 // home reads the page Home.
 func home(r *request) (any, error) {
-	counts, exact, err := r.d.client.Counts(r.Context(), "")
+	ctx := r.Context()
+	v := &homeView{}
+	running, next, err := r.tasks(ctx, taskkit.Filter{Running: true, Limit: runningOfHome})
 	if err != nil {
 		return nil, err
 	}
-	running := counts[taskkit.StatusExecuting] + counts[taskkit.StatusScheduling]
-	return homeView{Figures: []figure{
-		{atLeast(running, exact), "running", listPath("status:running")},
-		{atLeast(counts[taskkit.StatusQueued], exact), "queued", listPath("status:queued")},
-	}}, nil
+	v.More = next != uuid.Nil
+	if v.Running, err = r.rows(ctx, running, new(tasksearch.Query)); err != nil {
+		return nil, err
+	}
+	if err := r.awaiting(ctx, v); err != nil {
+		return nil, err
+	}
+	if r.mayOperate(ctx, taskhttp.OpReadDead) {
+		if err := r.failures(ctx, v); err != nil {
+			return nil, err
+		}
+	}
+	if r.mayOperate(ctx, taskhttp.OpReadQueues) {
+		if err := r.queues(ctx, v); err != nil {
+			return nil, err
+		}
+	}
+	if r.mayOperate(ctx, taskhttp.OpReadDoctor) {
+		r.findings(ctx, v)
+	}
+	if len(v.Needs) > needsOfHome {
+		v.Needs = v.Needs[:needsOfHome]
+	}
+	for _, f := range v.Figures {
+		v.Say += f.Value + " " + f.Text + ", "
+	}
+	v.Say += fmt.Sprintf("%d need you", len(v.Needs))
+	return v, nil
+}
+
+// queues adds the figures of the queues.
+func (r *request) queues(ctx context.Context, v *homeView) error {
+	all, err := r.d.queues.read(ctx, r.d.ops.Queues)
+	if err != nil {
+		return err
+	}
+	var running, waiting int64
+	var oldest time.Duration
+	more := false
+	for i := range all {
+		q := &all[i]
+		running, waiting, more, oldest = running+q.Running, waiting+q.Waiting, more || q.MoreWaiting, max(oldest, q.OldestWait)
+	}
+	wait := "none"
+	if oldest > 0 {
+		wait = roughly(oldest)
+	}
+	v.Figures = append([]figure{
+		{Value: count(running), Text: "running", Path: listPath("is:running")},
+		{Value: atLeast(waiting, !more), Text: "waiting", Path: listPath("status:queued")},
+		{Value: wait, Text: "oldest wait of a due task", Path: listPath("status:queued")},
+	}, v.Figures...)
+	return nil
+}
+
+// failures adds the failed tasks.
+func (r *request) failures(ctx context.Context, v *homeView) error {
+	dead, err := r.dead(ctx)
+	if err != nil {
+		return err
+	}
+	failed := dead.recent()
+	v.Figures = append(v.Figures, figure{atLeast(failed, len(dead.all.Truncated) == 0), "failed in 24 h", listPath("status:failed"), failed > 0})
+	for _, g := range dead.all.Groups {
+		if time.Since(g.Newest) > 24*time.Hour {
+			continue
+		}
+		text := mustParse(mustParse(searchFor("status", "failed")).With("kind", g.Kind)).With("code", g.Code)
+		what := "tasks have"
+		if g.Tasks == 1 {
+			what = "task has"
+		}
+		v.Needs = append(v.Needs, need{taskdoctor.Error, clean(fmt.Sprintf("%s %s of %s failed with %s", count(g.Tasks), what, g.Kind, g.Code)), listPath(text), "", ""})
+	}
+	return nil
+}
+
+// awaiting adds the tasks that wait for an approval, among the newest that wait.
+func (r *request) awaiting(ctx context.Context, v *homeView) error {
+	found, _, err := r.tasks(ctx, taskkit.Filter{Statuses: []taskkit.Status{taskkit.StatusQueued}, Limit: awaitingRead})
+	if err != nil {
+		return err
+	}
+	for _, t := range found {
+		if t.Cause() == taskcause.Approval && r.may(ctx, taskhttp.OpApprove, t) {
+			v.Needs = append(v.Needs, need{taskdoctor.Warning, clean(t.Kind + " waits for approval" + because(t.Reason)), taskPath(t.ID), "", ""})
+		}
+	}
+	return nil
+}
+
+// findings adds what the doctor finds, as of half a minute ago. A slow one does not keep the page.
+func (r *request) findings(ctx context.Context, v *homeView) {
+	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
+	defer cancel()
+	report, err := r.d.doctor.read(ctx, func(ctx context.Context) (*taskdoctor.Report, error) {
+		return taskdoctor.Run(ctx, r.d.db, r.d.config.Doctor)
+	})
+	if err != nil {
+		if !errors.Is(err, context.Canceled) {
+			r.d.config.Logger.WarnContext(ctx, "the doctor's findings are not known", "error", err)
+		}
+		v.Unread = true
+		return
+	}
+	for _, f := range report.Findings {
+		if f.Severity != taskdoctor.Info {
+			v.Needs = append(v.Needs, need{f.Severity, clean(f.Text), "", clean(f.Fix), clean(f.Command)})
+		}
+	}
+}
+
+// deadTasks are the groups of the failed tasks, of all and of those that failed more than a day ago.
+type deadTasks struct{ all, old *taskops.DeadGroups }
+
+// dead reads the failed tasks by kind and code, as of a few seconds ago.
+func (r *request) dead(ctx context.Context) (deadTasks, error) {
+	return r.d.dead.read(ctx, func(ctx context.Context) (d deadTasks, err error) {
+		if d.all, err = r.d.ops.Dead(ctx, taskops.DeadFilter{}); err != nil {
+			return d, err
+		}
+		d.old, err = r.d.ops.Dead(ctx, taskops.DeadFilter{OlderThan: 24 * time.Hour})
+		return d, err
+	})
+}
+
+// recent returns how many tasks failed within a day; at least so many if a kind is truncated.
+func (d deadTasks) recent() (n int64) {
+	for _, g := range d.all.Groups {
+		n += g.Tasks
+	}
+	for _, g := range d.old.Groups {
+		n -= g.Tasks
+	}
+	return max(n, 0)
 }
 
 // atLeast returns a count, or that there are at least so many.
@@ -34,6 +200,3 @@ func atLeast(n int64, exact bool) string {
 	}
 	return count(n) + "+"
 }
-
-// listPath returns the path of the page Tasks with a search. A colon is escaped: html/template would take what is before it for a scheme.
-func listPath(query string) string { return "list?" + url.Values{"q": {query}}.Encode() }

@@ -32,6 +32,11 @@ type page struct {
 func pages() []page {
 	return []page{
 		{path: "", title: "Home", name: "home", nav: true, get: home},
+		{path: "list", title: "Tasks", name: "list", nav: true, get: list},
+		{path: "task/{id}", title: "Task", name: "task", get: showTask},
+		{path: "task/{id}/items", title: "Items", name: "items", get: items},
+		{path: "task/{id}/parts", title: "Parts", name: "parts", get: parts},
+		{path: "task/{id}/{verb}", title: "Confirm", name: "confirm", get: confirm},
 	}
 }
 
@@ -148,7 +153,7 @@ func parseTemplates(all []page) (map[string]*template.Template, error) {
 		return nil, fmt.Errorf("parse the templates: %w", err)
 	}
 	found := map[string]*template.Template{}
-	names := []string{problemPage.name, confirmPage.name}
+	names := []string{problemPage.name}
 	for _, p := range all {
 		names = append(names, p.name)
 	}

@@ -45,7 +45,11 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-const maxTimeout = time.Minute
+const (
+	maxTimeout = time.Minute
+	keepCounts = 5 * time.Second
+	keepDoctor = 30 * time.Second
+)
 
 // dashboard is the handler of [New].
 type dashboard struct {
@@ -59,6 +63,10 @@ type dashboard struct {
 	templates map[string]*template.Template // by page
 	assets    *assets
 	sent      *sentForms
+	counts    *kept[countsOfTasks]
+	dead      *kept[deadTasks]
+	queues    *kept[[]taskops.QueueInfo]
+	doctor    *kept[*taskdoctor.Report]
 }
 
 // New returns the handler of the dashboard for the database and the schema of a client. It does not use the database. The kinds
@@ -74,7 +82,10 @@ func New(client *taskkit.Client, registry *taskkit.Registry, c Config) (http.Han
 		registry = new(taskkit.Registry)
 	}
 	errs := []error{c.check(), registry.Err()}
-	d := &dashboard{config: c, client: client, registry: registry, mux: http.NewServeMux(), sent: newSentForms()}
+	d := &dashboard{
+		config: c, client: client, registry: registry, mux: http.NewServeMux(), sent: newSentForms(), counts: newKept[countsOfTasks](keepCounts),
+		dead: newKept[deadTasks](keepCounts), queues: newKept[[]taskops.QueueInfo](keepCounts), doctor: newKept[*taskdoctor.Report](keepDoctor),
+	}
 	if client == nil {
 		errs = append(errs, &taskkit.OptionError{Option: "client", Problem: "nil: pass the result of taskkit.NewClient"})
 	} else {

@@ -1,8 +1,5 @@
 package taskui
 
-// confirmPage shows the form of a verb on a page of its own, for browsers without dialogs. It is not among the pages of the navigation.
-var confirmPage = page{name: "confirm", title: "Confirm"}
-
 // verbForm is the form of an action with a task.
 type verbForm struct {
 	ID       string // of the dialog

@@ -1,0 +1,109 @@
+package taskui
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/taskkit"
+)
+
+// entry is what happened to a task at a time.
+type entry struct {
+	At     time.Time
+	Class  string // "good", "failed" or ""
+	Text   string
+	Detail string // for operators only
+}
+
+// timeline reads what happened to a task, the latest first: its own times, the requests made of it, and its failed attempts.
+func (r *request) timeline(ctx context.Context, t *taskkit.Task) ([]entry, error) {
+	all := []entry{{At: t.Created, Text: "submitted" + because(t.Reason)}}
+	if t.Started != nil {
+		all = append(all, entry{At: *t.Started, Text: "started"})
+	}
+	if t.LeaseStarted != nil && t.Started != nil && t.LeaseStarted.After(*t.Started) {
+		text := "started again"
+		if r.operator() && t.Worker != "" {
+			text += " by worker " + t.Worker
+		}
+		all = append(all, entry{At: *t.LeaseStarted, Text: text + fmt.Sprintf(", claim %d", t.Fence)})
+	}
+	if t.Stopped != nil {
+		all = append(all, ending(t))
+	}
+	events, err := r.d.client.Events(ctx, t.ID, shownEvents)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range events {
+		text := e.Action + " requested"
+		if r.operator() || e.Actor == r.who.ID {
+			text += " by " + r.personName(e.Actor)
+		}
+		all = append(all, entry{At: e.Created, Text: text + because(e.Reason)})
+	}
+	attempts, err := r.d.client.Attempts(ctx, t.ID, shownAttempts)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range attempts {
+		e := entry{At: a.Created, Class: "failed", Text: fmt.Sprintf("attempt %d failed: %s", a.Attempt, cmp.Or(a.Code, "failed"))}
+		if r.operator() {
+			e.Text += fmt.Sprintf(" (%s), at checkpoint %d on worker %s", a.Class, a.Checkpoint, a.Worker)
+			e.Detail = clean(a.Detail)
+		}
+		all = append(all, e)
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return b.At.Compare(a.At) })
+	for i := range all {
+		all[i].Text = clean(all[i].Text)
+	}
+	return all, nil
+}
+
+// ending returns how a task has ended.
+func ending(t *taskkit.Task) entry {
+	e := entry{At: *t.Stopped, Text: statusText(t) + ": " + progressText(t.Progress)}
+	switch {
+	case hasFailed(t):
+		e.Class = "failed"
+		code, _ := splitDetail(t.StatusDetail)
+		e.Text = "failed with " + code + " after " + progressText(t.Progress)
+	case !t.Partial:
+		e.Class = "good"
+	}
+	return e
+}
+
+// because returns a reason in words.
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// personName returns how the page calls a person.
+func (r *request) personName(id uuid.UUID) string {
+	if id == r.who.ID && id != uuid.Nil {
+		return r.who.display()
+	}
+	return person(id)
+}
+
+// person returns a person as searches have it.
+func person(id uuid.UUID) string {
+	switch id {
+	case uuid.Nil:
+		return "unknown"
+	case taskkit.SystemOwner:
+		return "system"
+	default:
+		return id.String()
+	}
+}
