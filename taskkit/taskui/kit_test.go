@@ -104,6 +104,12 @@ func (e *env) as(person string) *env {
 	return &other
 }
 
+// with gives a dashboard the people of another one.
+func (e *env) with(people map[string]taskui.Person) *env {
+	e.people = people
+	return e
+}
+
 // answer is an answer.
 type answer struct {
 	status int
@@ -204,3 +210,8 @@ func firstOf(tb testing.TB, re *regexp.Regexp, body string) string {
 }
 
 var styleLink = regexp.MustCompile(`href="\./(assets/style-[^"]+)"`)
+
+var (
+	childLink = regexp.MustCompile(`<td><a href="(?:\.\./)+task/([0-9a-f-]{36})`)
+	olderLink = regexp.MustCompile(`href="\./([^"]+)" rel="next"`)
+)

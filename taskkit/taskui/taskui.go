@@ -47,7 +47,7 @@ type Config struct {
 
 const (
 	maxTimeout = time.Minute
-	keepCounts = 5 * time.Second
+	keepCounts = 2 * time.Second
 	keepDoctor = 30 * time.Second
 )
 

@@ -15,8 +15,6 @@ import (
 
 var stopOnly = []taskhttp.Operation{taskhttp.OpStop}
 
-func registry() *taskkit.Registry { return new(taskkit.Registry) }
-
 // Mistakes of a configuration are returned by New, all at once.
 func TestNewRefusesMistakes(t *testing.T) {
 	t.Parallel()
