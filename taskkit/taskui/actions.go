@@ -86,9 +86,9 @@ func (d *dashboard) act(r *request, a action) error {
 
 // parseForm reads a form, also with a file.
 func parseForm(r *http.Request, most int64) error {
-	err := r.ParseMultipartForm(most)
-	if err == http.ErrNotMultipart { //nolint:errorlint // it is returned as it is
-		err = nil // ParseMultipartForm has called ParseForm before
+	err := r.ParseForm() // ParseMultipartForm would not return its error
+	if media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); err == nil && strings.EqualFold(strings.TrimSpace(media), "multipart/form-data") {
+		err = r.ParseMultipartForm(most)
 	}
 	if err == nil {
 		return nil

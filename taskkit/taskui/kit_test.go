@@ -163,7 +163,7 @@ func (e *env) page(tb testing.TB, path string, status int, header ...string) ans
 
 const wantPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-var inline = regexp.MustCompile(`(?i)<[^>]*\s(style|on[a-z]+)\s*=|<script[^>]*>[^<]|<style|(?:href|src|action)="(?:https?:|/)`)
+var inline = regexp.MustCompile(`(?i)<[a-z][^\s>]*(?:\s+[a-z-]+(?:="[^"]*")?)*\s+(?:style|on[a-z]+)\s*=|<script[^>]*>[^<]|<style|\s(?:href|src|action)="(?:https?:|/)`)
 
 // checkPage checks headers, and that a page has nothing inline and nothing from elsewhere.
 func checkPage(tb testing.TB, path string, a answer) {
@@ -215,3 +215,20 @@ var (
 	childLink = regexp.MustCompile(`<td><a href="(?:\.\./)+task/([0-9a-f-]{36})`)
 	olderLink = regexp.MustCompile(`href="\./([^"]+)" rel="next"`)
 )
+
+var revisionForm = regexp.MustCompile(`name="revision" value="([^"]+)"`)
+
+// eventually polls a condition that has no signal.
+func eventually(tb testing.TB, f func() bool) {
+	tb.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(testdb.Patience(tb))
+	for !f() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			tb.Fatal("it does not become so")
+		}
+	}
+}
