@@ -171,6 +171,9 @@ func (b *builder) field(n *node, name string, at *location, groups int) *Field {
 			}
 			one := b.field(p.node, inner, at.member(p.name), groups+1)
 			one.Required = slices.Contains(s.required, p.name)
+			if f.Secret {
+				conceal(one)
+			}
 			f.Fields = append(f.Fields, one)
 		}
 	case f.Type == List && s.items != nil:
@@ -180,6 +183,14 @@ func (b *builder) field(n *node, name string, at *location, groups int) *Field {
 	}
 	f.bounds(s)
 	return f
+}
+
+// conceal marks a field within a secret.
+func conceal(f *Field) {
+	f.Secret, f.HasSecrets = true, true
+	for _, one := range f.Fields {
+		conceal(one)
+	}
 }
 
 // item makes the field of the elements of a list or map. The fields of an object have their names in it.

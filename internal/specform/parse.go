@@ -49,7 +49,16 @@ const maxProblems = 20
 // Lists, maps and groups can be written as JSON too: [], {} and null are different from nothing. A list of objects is JSON or CSV with a line of names.
 // Names that no field has are ignored: see [Form.Unknown].
 func (f *Form) Parse(values Values) (spec []byte, problems Problems) {
-	p := &parser{form: f, values: values, broken: map[string]bool{}}
+	return f.parse(&parser{form: f, values: values, broken: map[string]bool{}})
+}
+
+// Draft is Parse without the secrets: the spec has none, and what is wrong with them is not reported. It is for a form that is checked
+// before a person enters them.
+func (f *Form) Draft(values Values) (spec []byte, problems Problems) {
+	return f.parse(&parser{form: f, values: values, broken: map[string]bool{}, draft: true})
+}
+
+func (f *Form) parse(p *parser) (spec []byte, problems Problems) {
 	v, _ := p.field(f.root, nil)
 	if v == nil && f.root.Type == Group {
 		v = newObject()
@@ -78,8 +87,9 @@ type parser struct {
 	form     *Form
 	values   Values
 	problems Problems
-	more     map[string]int // problems that are left out, by field
-	broken   map[string]bool
+	more     map[string]int  // problems that are left out, by field
+	broken   map[string]bool // pointers to texts that have no value
+	draft    bool            // without secrets
 }
 
 // problem reports what is wrong with the text of a field, or with an element of it.
@@ -167,6 +177,16 @@ func (p *parser) own(f *Field) string {
 
 // field returns the value of a field, if it has one. Without a text it is the member of the object around it, as the JSON of that says.
 func (p *parser) field(f *Field, around *object) (v any, present bool) {
+	if f.Type == Group && !f.Secret {
+		return p.group(f, around)
+	}
+	if p.draft && f.HasSecrets {
+		p.broken[f.Pointer] = true
+		if around != nil {
+			around.delete(f.name())
+		}
+		return nil, false
+	}
 	if f.Type == Group {
 		return p.group(f, around)
 	}
@@ -229,7 +249,7 @@ func (p *parser) group(f *Field, around *object) (v any, present bool) {
 	if !ok {
 		o = newObject()
 	}
-	broken := len(p.broken)
+	broken := len(p.problems)
 	for _, one := range f.Fields {
 		if inner, ok := p.field(one, o); ok {
 			o.set(one.name(), inner)
@@ -237,7 +257,7 @@ func (p *parser) group(f *Field, around *object) (v any, present bool) {
 		}
 	}
 	// A group that is required, or has a text that is no value, is there, so that the rest of it is checked.
-	if !present && (f.Required || len(p.broken) > broken) {
+	if !present && (f.Required || len(p.problems) > broken) {
 		return o, true
 	}
 	return v, present

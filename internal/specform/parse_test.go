@@ -155,6 +155,31 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// A draft has no secrets, whatever they are, and nothing is wrong with them.
+func TestDraft(t *testing.T) {
+	t.Parallel()
+	f := newForm(t, string(read(t, "../taskgen/schema/testdata/shown/gen/showntask/spec.schema.json")))
+	values := specform.Values{
+		"people": {"0190b3a1-7c3e-7000-8000-000000000001"}, "status": {"active"}, "home.street": {"Dorset St"}, "wait": {"1000000000"}, "part.size": {"1"},
+		"login.user": {"ada"}, "login.password": {"short"}, "login.keys": {"{"},
+	}
+	want := `{"people":["0190b3a1-7c3e-7000-8000-000000000001"],"status":"active","home":{"street":"Dorset St"},"wait":1000000000,"login":{"user":"ada"},"part":{"size":1}}`
+	if spec, problems := f.Draft(values); string(spec) != want || len(problems) > 0 {
+		t.Errorf("the draft is %s, %v", spec, problems)
+	}
+	values[specform.Root] = []string{`{"login":{"password":"hunter2345"}}`}
+	if spec, problems := f.Draft(values); len(problems) > 0 || !same(t, spec, []byte(want)) {
+		t.Errorf("the draft is %s, %v", spec, problems)
+	}
+	if _, problems := f.Parse(values); len(problems) != 2 || problems[0].Field != "login.password" || problems[1].Field != "login.keys" {
+		t.Errorf("the problems are %v", problems)
+	}
+	values["wait"] = []string{"x"}
+	if _, problems := f.Draft(values); len(problems) != 1 || problems[0].Field != "wait" {
+		t.Errorf("the problems are %v", problems)
+	}
+}
+
 // A spec that is no object has one field.
 func TestSpecsOfOneValue(t *testing.T) {
 	t.Parallel()
