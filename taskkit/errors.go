@@ -69,7 +69,7 @@ const (
 func (e *SpecError) Error() string {
 	var parts []string
 	for _, f := range e.Fields[:min(len(e.Fields), printedFields)] {
-		parts = append(parts, f.sentence())
+		parts = append(parts, f.String())
 	}
 	if n := len(e.Fields) + e.Omitted; n > printedFields {
 		parts = append(parts, fmt.Sprintf("and %d more", n-printedFields))

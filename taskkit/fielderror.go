@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// sentence says what is wrong with the field. Rules that name other fields are put
+// String says in a sentence what is wrong with the field. Rules that name other fields are put
 // into words.
-func (e FieldError) sentence() string {
+func (e FieldError) String() string {
 	rule, param, _ := strings.Cut(e.Rule, "=")
 	var phrase string
 	switch {

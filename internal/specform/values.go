@@ -207,3 +207,21 @@ func lineText(f *Field, v any, line bool) (text string, ok bool) {
 	again, problem := scalar(f, text)
 	return text, problem == "" && equal(again, v)
 }
+
+// Count returns how many elements a list of the form has in a spec: 0 without a list or without a value.
+func (f *Form) Count(list *Field, spec []byte) int {
+	if list == nil {
+		return 0
+	}
+	v, err := decode(spec)
+	if err != nil {
+		return 0
+	}
+	for name := range strings.SplitSeq(strings.TrimPrefix(list.Pointer, "/"), "/") {
+		if o, ok := v.(*object); ok {
+			v = o.members[pointerNames.Replace(name)]
+		}
+	}
+	elements, _ := v.([]any)
+	return len(elements)
+}

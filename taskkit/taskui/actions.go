@@ -28,6 +28,7 @@ var said = map[string]string{
 	"retry": "The task is tried again.", "retry-failed": "This task processes the failed items.", "continue": "This task processes what was left.",
 	"apply": "This task does what the preview has previewed.", "change": "The settings were changed.", "stop": "The task ends as soon as possible.",
 	"delete": "The task is removed after its current batch.", "deleted": "The task was deleted.",
+	"started": "The task was submitted.",
 }
 
 // actions returns all actions.

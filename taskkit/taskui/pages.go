@@ -37,6 +37,8 @@ func pages() []page {
 		{path: "task/{id}/items", title: "Items", name: "items", get: items},
 		{path: "task/{id}/parts", title: "Parts", name: "parts", get: parts},
 		{path: "task/{id}/{verb}", title: "Confirm", name: "confirm", get: confirm},
+		{path: "kinds", title: "Kinds", name: "kinds", nav: true, get: kinds},
+		kindPage,
 	}
 }
 
@@ -153,7 +155,7 @@ func parseTemplates(all []page) (map[string]*template.Template, error) {
 		return nil, fmt.Errorf("parse the templates: %w", err)
 	}
 	found := map[string]*template.Template{}
-	names := []string{problemPage.name}
+	names := []string{problemPage.name, startPage.name}
 	for _, p := range all {
 		names = append(names, p.name)
 	}

@@ -67,6 +67,8 @@ type dashboard struct {
 	dead      *kept[deadTasks]
 	queues    *kept[[]taskops.QueueInfo]
 	doctor    *kept[*taskdoctor.Report]
+	kinds     map[string]*startable
+	schema    string // of the tables
 }
 
 // New returns the handler of the dashboard for the database and the schema of a client. It does not use the database. The kinds
@@ -89,12 +91,11 @@ func New(client *taskkit.Client, registry *taskkit.Registry, c Config) (http.Han
 	if client == nil {
 		errs = append(errs, &taskkit.OptionError{Option: "client", Problem: "nil: pass the result of taskkit.NewClient"})
 	} else {
-		var schema string
-		if d.db, schema = access.ClientOf(client).DB(); d.db == nil {
+		if d.db, d.schema = access.ClientOf(client).DB(); d.db == nil {
 			errs = append(errs, &taskkit.OptionError{Option: "client", Problem: "made of another handle than *sql.DB: the dashboard begins transactions of its own"})
 		}
 		d.ops = taskops.New(client)
-		d.config.Doctor.Schema = schema
+		d.config.Doctor.Schema = d.schema
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -104,6 +105,9 @@ func New(client *taskkit.Client, registry *taskkit.Registry, c Config) (http.Han
 	}
 	var err error
 	if d.assets, err = loadAssets(); err != nil {
+		return nil, err
+	}
+	if d.kinds, err = newStartables(registry); err != nil {
 		return nil, err
 	}
 	d.pages = pages()
@@ -230,6 +234,7 @@ func (d *dashboard) routes() {
 	for _, f := range downloads() {
 		d.handle("GET /"+f.path, func(r *request) error { return d.download(r, f) })
 	}
+	d.handle("POST /"+startPage.path, d.start)
 	for _, a := range actions() {
 		d.handle("POST /"+a.path, func(r *request) error { return d.act(r, a) })
 	}
