@@ -225,6 +225,8 @@ type Reader interface {
 	// page with them could be gigabytes. The list goes on before next; the zero id: it does not. A page ends early where
 	// many tasks were read that the filter does not select, see ListRead.
 	Tasks(ctx context.Context, f Filter) (page []Task, next uuid.UUID, err error)
+	// TaskRefs lists tasks as Tasks does.
+	TaskRefs(ctx context.Context, f Filter) (page []TaskRef, next uuid.UUID, err error)
 	// Matching returns the ids of the newest [MatchingRead] tasks that end with a suffix, at most limit, the newest first.
 	Matching(ctx context.Context, suffix string, limit int) ([]uuid.UUID, error)
 	// TaskOptions reads what a task was given besides its spec and targets. A task that does

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -260,6 +261,30 @@ func (f *Filter) Names() bool {
 	return len(f.IDs) > 0 || f.UniqueKey != "" || f.Reference != "" || f.Parent != uuid.Nil || f.Follows != uuid.Nil
 }
 
+// Only reports whether a filter selects nothing but statuses of which this is true.
+func (f *Filter) Only(is func(lifecycle.Status) bool) bool {
+	return len(f.Statuses) > 0 && !slices.ContainsFunc(f.Statuses, func(s lifecycle.Status) bool { return !is(s) })
+}
+
+// Indexed reports whether an index has what a list of the filter reads. Otherwise it looks for its tasks among all, newest first.
+func (f *Filter) Indexed() bool {
+	switch {
+	case f.Running, f.Names(), f.Only(lifecycle.Status.InFlight):
+		return true
+	case f.Owner != uuid.Nil:
+		return f.Roots // the index has no children
+	default:
+		return f.Only(lifecycle.Status.Dead)
+	}
+}
+
+// TaskRef is what [Reader.TaskRefs] reads of a task.
+type TaskRef struct {
+	ID      uuid.UUID
+	Kind    string
+	Control lifecycle.Control
+}
+
 // MatchingRead is how many tasks [Reader.Matching] reads at most.
 const MatchingRead = 100_000
 
@@ -295,6 +320,8 @@ type Request struct {
 	// Dead, if it is not nil, makes the request only while the task is in ERROR or FAILURE with this
 	// fence: as it was listed among the dead letters. Otherwise it is refused.
 	Dead *int64
+	// Effective: a request that would change nothing, such as the stop of a task that has ended, is refused and not recorded.
+	Effective bool
 }
 
 // EventReason is the reason as it is recorded in the events of the task.

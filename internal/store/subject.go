@@ -50,6 +50,9 @@ func (s *Subject) DecideState(r Request) (lifecycle.Change, error) {
 	if refusal, ok := errors.AsType[*lifecycle.RefusedError](err); ok {
 		return change, &StateError{ID: s.ID, RefusedError: *refusal}
 	}
+	if err == nil && r.Effective && change.Effect == lifecycle.Unchanged {
+		return change, &StateError{ID: s.ID, RefusedError: lifecycle.RefusedError{Action: r.Action, Status: s.Status, Control: s.Control}}
+	}
 	return change, err
 }
 

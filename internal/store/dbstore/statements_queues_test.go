@@ -9,7 +9,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// queues records what pauses queues, groups dead letters and finds unknown kinds.
+// queues records what pauses queues, groups dead letters, lists ids and finds unknown kinds.
 func (c *calls) queues() {
 	ctx, s := c.Context(), c.s
 	for _, paused := range []bool{true, false} {
@@ -32,6 +32,18 @@ func (c *calls) queues() {
 	})
 	c.record("dead_previews", func() error {
 		_, _, err := s.Tasks(ctx, store.Filter{Statuses: []lifecycle.Status{lifecycle.Error}, Kinds: []string{"demo"}, Previews: true, Before: uuid.Max})
+		return err
+	})
+	c.record("task_refs", func() error {
+		_, _, err := s.TaskRefs(ctx, store.Filter{Roots: true, Kinds: []string{"demo"}})
+		return err
+	})
+	c.record("task_refs_of_owner", func() error {
+		_, _, err := s.TaskRefs(ctx, store.Filter{Roots: true, Owner: uuid.Max, Before: uuid.Max, Limit: 10})
+		return err
+	})
+	c.record("task_refs_dead", func() error {
+		_, _, err := s.TaskRefs(ctx, store.Filter{Roots: true, Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, Code: "c"})
 		return err
 	})
 	c.insert("insert_one", false, newTask(func(t *store.NewTask) { t.Kind = "unknown" }))

@@ -33,18 +33,23 @@ type list struct {
 	f       store.Filter
 	columns []string
 	limit   int
+	refs    bool // only refColumns, and nothing about results and children
 }
 
 // walk writes a query of tasks. Its columns are the columns of the list, then wanted, whether the filter selects the task, and last, whether no
 // more are read although there may be more.
 type walk func(q *entsql.Builder)
 
-// query is the statement that reads the list. After the columns of a task come the columns of its result, whether it has children, whether
-// the filter selects it, and whether it is the last that was read.
+// query is the statement that reads the list. After the columns of a task come, unless refs is set, the columns of its result and whether it has
+// children. Then come whether the filter selects it, and whether it is the last that was read.
 func (l *list) query() (string, []any) {
 	p := entsql.P(func(q *entsql.Builder) {
-		q.WriteString("SELECT t." + strings.Join(l.columns, ", t.") + ", " + l.SQL("{now}") + ", " + l.resultColumns("t") + ", " + l.hasChildren("t.id") +
-			", t.wanted, t.last FROM (SELECT * FROM (")
+		if l.refs {
+			q.WriteString("SELECT t." + strings.Join(refColumns, ", t."))
+		} else {
+			q.WriteString("SELECT t." + strings.Join(l.columns, ", t.") + ", " + l.SQL("{now}") + ", " + l.resultColumns("t") + ", " + l.hasChildren("t.id"))
+		}
+		q.WriteString(", t.wanted, t.last FROM (SELECT * FROM (")
 		walks := l.walks()
 		walks[0](q)
 		for _, w := range walks[1:] {
@@ -74,12 +79,12 @@ func (l *list) walks() []walk {
 		return []walk{l.few(l.running, all)}
 	case len(l.f.IDs) > 0:
 		return []walk{l.few(queuedtask.IDIn(l.f.IDs...), all)}
-	case anybody && l.only(lifecycle.Status.Dead):
+	case anybody && l.f.Only(lifecycle.Status.Dead):
 		return []walk{l.dead}
-	case (anybody || owned) && l.only(lifecycle.Status.InFlight):
+	case (anybody || owned) && l.f.Only(lifecycle.Status.InFlight):
 		return []walk{l.inFlight(all)}
-	case anybody, owned && !l.f.Roots:
-		return []walk{l.newest(all)} // taskkit_owner has no children
+	case !l.f.Indexed():
+		return []walk{l.newest(all)}
 	case owned && l.Dialect() == dialect.SQLite:
 		return []walk{l.keyed(keys[0], roots, others)}
 	case owned:
@@ -92,11 +97,6 @@ func (l *list) walks() []walk {
 	default:
 		return []walk{l.keyed(keys[0], "", all[1:])}
 	}
-}
-
-// only reports whether the filter selects nothing but statuses of which this is true.
-func (l *list) only(is func(lifecycle.Status) bool) bool {
-	return len(l.f.Statuses) > 0 && !slices.ContainsFunc(l.f.Statuses, func(s lifecycle.Status) bool { return !is(s) })
 }
 
 // others are the conditions of a filter on columns without an index of their own.

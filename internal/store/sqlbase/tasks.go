@@ -44,6 +44,41 @@ func (b *Base) Tasks(ctx context.Context, f store.Filter) (page []store.Task, ne
 	return b.tasks(ctx, f, false)
 }
 
+// refColumns are the columns of a [store.TaskRef].
+var refColumns = []string{queuedtask.FieldID, queuedtask.FieldExecutionComponentName, queuedtask.FieldControl}
+
+// filtered are the columns that a filter is about, besides refColumns.
+var filtered = []string{
+	queuedtask.FieldOwnerID, queuedtask.FieldQueue, queuedtask.FieldReference, queuedtask.FieldUniqueKey, queuedtask.FieldParentID, queuedtask.FieldFollowsID,
+	queuedtask.FieldWorkflowStatus, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldWorkflowStoppedDate,
+}
+
+// TaskRefs implements [store.Reader].
+func (b *Base) TaskRefs(ctx context.Context, f store.Filter) (page []store.TaskRef, next uuid.UUID, err error) {
+	l := &list{Base: b, f: f, refs: true, limit: limit(f.Limit), columns: slices.Concat(refColumns, filtered)}
+	query, args := l.query()
+	_, err = sqlrows.Query(ctx, b.q, query, args, func(rows *sql.Rows) error {
+		var (
+			r            store.TaskRef
+			wanted, last bool
+		)
+		if err := rows.Scan(&r.ID, &r.Kind, &r.Control, &wanted, &last); err != nil || next != uuid.Nil {
+			return err
+		}
+		if wanted {
+			page = append(page, r)
+		}
+		if last || len(page) == l.limit {
+			next = r.ID
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, uuid.Nil, fmt.Errorf("list the ids of tasks: %w", err)
+	}
+	return page, next, nil
+}
+
 // taskRow is a row of the query of a reader.
 type taskRow struct {
 	store.Task

@@ -93,6 +93,15 @@ func (s *Store) Tasks(ctx context.Context, f store.Filter) (ts []store.Task, nex
 	return ts, uuid.Nil, nil
 }
 
+// TaskRefs implements [store.Reader].
+func (s *Store) TaskRefs(ctx context.Context, f store.Filter) (page []store.TaskRef, next uuid.UUID, err error) {
+	tasks, next, err := s.Tasks(ctx, f)
+	for _, t := range tasks {
+		page = append(page, store.TaskRef{ID: t.ID, Kind: t.Kind, Control: t.Control})
+	}
+	return page, next, err
+}
+
 // inFlightAndAbove returns the tasks in flight and all above them.
 func (s *Store) inFlightAndAbove() map[uuid.UUID]bool {
 	found := map[uuid.UUID]bool{}

@@ -94,6 +94,30 @@ func deadGroups(e *env) {
 	is(e, "a page of new ones", len(page(store.Filter{Code: "gone", EndedFor: time.Nanosecond})) <= 2, true)
 }
 
+// effective: a request that is to change its task is refused where it would not, and is not recorded.
+func effective(e *env) {
+	e.registerWorker()
+	request := func(id uuid.UUID, action lifecycle.Action) error {
+		_, err := e.s.Request(e.ctx(), id, store.Request{Action: action, Effective: true})
+		return err
+	}
+	for action, status := range map[lifecycle.Action]lifecycle.Status{lifecycle.ActPause: lifecycle.Queued, lifecycle.ActStop: lifecycle.Queued, lifecycle.ActDelete: lifecycle.Executing} {
+		id := e.bring(status)
+		e.ok(request(id, action))
+		var state *store.StateError
+		if err := request(id, action); !errors.As(err, &state) || state.Why != "" {
+			e.Fatalf("%s again: %v, want a refusal", action, err)
+		}
+		events, err := e.s.Events(e.ctx(), id, 10)
+		e.ok(err)
+		is(e, "events", len(events), 1)
+		_, err = e.request(id, action)
+		if action != lifecycle.ActDelete {
+			e.ok(err)
+		}
+	}
+}
+
 // deadAsListed: a request on a dead letter meets it only as it was listed.
 func deadAsListed(e *env) {
 	e.registerWorker()

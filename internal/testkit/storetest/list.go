@@ -102,12 +102,19 @@ func listFilters(e *env) {
 	} {
 		page, _, err := e.s.Tasks(e.ctx(), c.f)
 		e.ok(err)
-		var got []uuid.UUID
+		var (
+			got  []uuid.UUID
+			refs []store.TaskRef
+		)
 		for _, t := range page {
 			got = append(got, t.ID)
+			refs = append(refs, store.TaskRef{ID: t.ID, Kind: t.Kind, Control: t.Control})
 			is(e, name+": is a preview", t.Preview, c.f.Previews)
 		}
 		is(e, name, fmt.Sprint(got), fmt.Sprint(c.want))
+		listed, _, err := e.s.TaskRefs(e.ctx(), c.f)
+		e.ok(err)
+		is(e, name+": refs", fmt.Sprint(listed), fmt.Sprint(refs))
 	}
 	for id, want := range map[uuid.UUID]bool{preview: true, other: false} {
 		t, err := e.s.Task(e.ctx(), id)

@@ -74,7 +74,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"ClaimSetsAndClears": claimSetsAndClears, "ClaimSpecSize": claimSpecSize, "ClaimersCompete": claimersCompete,
 
 		"QueuePaused": queuePaused, "QueuePauses": queuePauses, "QueueCounts": queueCounts, "SettingChanges": settingChanges,
-		"DeadGroups": deadGroups, "DeadAsListed": deadAsListed,
+		"DeadGroups": deadGroups, "DeadAsListed": deadAsListed, "Effective": effective,
 		"UnknownKinds": unknownKinds, "UnknownKindsEnd": unknownKindsEnd, "UnknownKindsKnown": unknownKindsKnown, "ExpireTasks": expireTasks,
 
 		"RequestedFirst": requestedFirst, "ClaimRequested": claimRequested, "Unstarted": unstarted, "LostUnstarted": lostUnstarted, "StalledStays": stalledStays,
