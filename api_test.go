@@ -10,7 +10,7 @@ import (
 )
 
 // publicPackages are the packages that users import.
-var publicPackages = []string{"./taskkit", "./taskkit/intake", "./taskkit/intake/jetstream", "./taskkit/intake/kafka", "./taskkit/intake/rabbit", "./taskkit/notice", "./taskkit/segment", "./taskkit/taskcause", "./taskkit/taskevent", "./taskkit/taskhttp", "./taskkit/taskjson", "./taskkit/taskkind", "./taskkit/tasknotify", "./taskkit/taskops", "./taskkit/taskotel", "./taskkit/tasktest", "./taskkit/taskui", "./taskkit/throttle"}
+var publicPackages = []string{"./taskkit", "./taskkit/intake", "./taskkit/intake/jetstream", "./taskkit/intake/kafka", "./taskkit/intake/rabbit", "./taskkit/notice", "./taskkit/segment", "./taskkit/taskbulk", "./taskkit/taskcause", "./taskkit/taskevent", "./taskkit/taskhttp", "./taskkit/taskjson", "./taskkit/taskkind", "./taskkit/tasknotify", "./taskkit/taskops", "./taskkit/taskotel", "./taskkit/tasktest", "./taskkit/taskui", "./taskkit/throttle"}
 
 // TestNoInternalTypeInPublicAPI checks that users can name every type of the
 // exported API: none is declared in an internal package.
