@@ -89,7 +89,7 @@ func Steps() []Step {
 			Proves: "a year of 1,000 schedules over five workers that are killed, in zones whose clocks change: each wall time has one task, and what was missed by its policy. In memory it is the whole year, on databases there are fewer schedules and as many days as the time is enough for",
 		},
 		{
-			Name: "bucketkills", Package: "bucketkills", Run: "^TestBucketsUnderKills$", Share: 4, Records: []string{"bucketkills-postgres", "bucketkills-sqlite"},
+			Name: "bucketkills", Package: "bucketkills", Run: "^TestBucketsUnderKills$", Share: 3, Records: []string{"bucketkills-postgres", "bucketkills-sqlite"},
 			Proves: "16 buckets on four worker processes, two of them killed in the middle, a hundred times: each row once, each bucket once",
 		},
 		{
@@ -99,6 +99,10 @@ func Steps() []Step {
 		{
 			Name: "notifykills", Package: "notifykills", Run: "^TestMID59Killed$", Share: 1, Records: []string{"notifykills-postgres", "notifykills-sqlite"},
 			Proves: "tasks end, and their workers are killed before the notifications are delivered, up to 1,000 times: each is delivered, with the id of its first try",
+		},
+		{
+			Name: "bulkkills", Package: "bulkkills", Run: "^TestKilledInTheMiddle$", Share: 1, Records: []string{"bulkkills-postgres", "bulkkills-sqlite"},
+			Proves: "a bulk operation stops 100,000 tasks, and its workers are killed in the middle: the request is made of each task of the frozen set once, and of no other",
 		},
 		{
 			Name: "fairness", Package: "fairness", Run: "^Test", Share: 2, Least: time.Minute, Records: []string{"turns-postgres", "turns-sqlite", "rate-postgres", "rate-sqlite"},
