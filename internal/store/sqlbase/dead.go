@@ -89,14 +89,17 @@ func (b *Base) fromDead(q *entsql.Builder, f store.Filter, columns []string, pag
 	t.Select(t.Columns(columns...)...)
 	b.keyed(t, lifecycle.DeadKey("q."), func(q *entsql.Builder) { q.WriteString("k.key") }, f.Before)
 	t.OrderBy(entsql.Desc(t.C(queuedtask.FieldID)))
-	q.WriteString("(")
-	b.deadKeys(q, f)
 	if b.Dialect() != dialect.SQLite {
-		q.WriteString(") k CROSS JOIN LATERAL (")
+		// PostgreSQL estimates one row here, instead of a hundred, each with a whole page: it would compile the statement (jit_above_cost).
+		q.WriteString("(SELECT key FROM pg_catalog.unnest(ARRAY(")
+		b.deadKeys(q, f)
+		q.WriteString(")) AS keys(key) LIMIT (SELECT 9223372036854775807)) k CROSS JOIN LATERAL (")
 		page(q, t)
 		q.WriteString(") d")
 		return
 	}
+	q.WriteString("(")
+	b.deadKeys(q, f)
 	q.WriteString(") k CROSS JOIN json_each((SELECT json_group_array(json_array(id, wanted, last)) FROM (")
 	page(q, t)
 	q.WriteString("))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value ->> 0")

@@ -180,14 +180,18 @@ func (l *list) inFlight(conditions []predicate.QueuedTask) walk {
 }
 
 // running selects the tasks in flight and all above them. The set is no larger than the slots of all workers by the levels of
-// the deepest task. Its parents are read one by one, since a join may read the table.
+// the deepest task. Its parents are read one by one, since a join may read the table. PostgreSQL estimates ten rows of an array, and would compile the
+// statement (jit_above_cost) for as many as it estimates of a table without statistics.
 func (l *list) running(t *entsql.Selector) {
 	t.Where(entsql.P(func(q *entsql.Builder) {
 		begin, end := " = ANY(ARRAY(", "))"
+		claimed := "SELECT id FROM {s}taskkit_queued_task WHERE " + inFlight
 		if l.Dialect() == dialect.SQLite {
 			begin, end = " IN (", " WHERE id IS NOT NULL)"
+		} else {
+			claimed = "SELECT id FROM pg_catalog.unnest(ARRAY(" + claimed + ")) AS claimed(id)"
 		}
-		q.WriteString(t.C(queuedtask.FieldID) + begin + l.SQL("WITH RECURSIVE up(id) AS (SELECT id FROM {s}taskkit_queued_task WHERE "+inFlight+
+		q.WriteString(t.C(queuedtask.FieldID) + begin + l.SQL("WITH RECURSIVE up(id) AS ("+claimed+
 			" UNION SELECT (SELECT p.parent_id FROM {s}taskkit_queued_task p WHERE p.id = up.id) FROM up WHERE up.id IS NOT NULL) SELECT id FROM up") + end)
 	}))
 }

@@ -7,7 +7,7 @@ FROM (SELECT d.execution_component_name AS kind, split_part(coalesce(d.workflow_
     count(*) OVER (PARTITION BY k.key) AS n, true AND d.queue = $1
     AND split_part(coalesce(d.workflow_status_desc, ''), ': ', 1) = $2
     AND d.workflow_stopped_date < clock_timestamp() - $3::bigint::float8 * interval '1 millisecond' AS wanted
-FROM (WITH RECURSIVE keys(key) AS (
+FROM (SELECT key FROM pg_catalog.unnest(ARRAY(WITH RECURSIVE keys(key) AS (
   SELECT ''::text
   UNION ALL
   SELECT (SELECT CASE WHEN d.workflow_status IN ('ERROR',
@@ -18,7 +18,8 @@ FROM (WITH RECURSIVE keys(key) AS (
         'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END > k.key ORDER BY CASE WHEN d.workflow_status IN ('ERROR',
         'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END LIMIT 1)
   FROM keys k WHERE k.key IS NOT NULL
-) SELECT key FROM keys WHERE key <> '' AND key = ANY($4::text[])) k CROSS JOIN LATERAL (SELECT p.*,
+) SELECT key FROM keys WHERE key <> ''
+    AND key = ANY($4::text[]))) AS keys(key) LIMIT (SELECT 9223372036854775807)) k CROSS JOIN LATERAL (SELECT p.*,
     true AS wanted, false AS last FROM (SELECT "q"."id", "q"."execution_component_name", "q"."queue",
     "q"."workflow_status_desc",
     "q"."workflow_stopped_date" FROM "taskkit"."taskkit_queued_task" AS "q" WHERE CASE WHEN q.workflow_status IN ('ERROR',

@@ -14,7 +14,7 @@ SELECT t.id, t.created_date, t.modified_date, t.created_by, t.modified_by, t.cod
     false) ELSE false END, EXISTS (SELECT 1 FROM "taskkit".taskkit_queued_task c WHERE c.parent_id = t.id
     AND c.parent_id IS NOT NULL AND c.workflow_status <> ''
     AND c.parent_id::text = (t.id)::text LIMIT 1 OFFSET 0), t.wanted,
-    t.last FROM (SELECT * FROM (SELECT d.* FROM (WITH RECURSIVE keys(key) AS (
+    t.last FROM (SELECT * FROM (SELECT d.* FROM (SELECT key FROM pg_catalog.unnest(ARRAY(WITH RECURSIVE keys(key) AS (
   SELECT ''::text
   UNION ALL
   SELECT (SELECT CASE WHEN d.workflow_status IN ('ERROR',
@@ -26,7 +26,7 @@ SELECT t.id, t.created_date, t.modified_date, t.created_by, t.modified_by, t.cod
         'FAILURE') THEN d.workflow_status || ' ' || d.execution_component_name || CASE WHEN d.parent_id IS NULL THEN '' ELSE ' child' END END LIMIT 1)
   FROM keys k WHERE k.key IS NOT NULL
 ) SELECT key FROM keys WHERE key <> ''
-    AND key = ANY($1::text[])) k CROSS JOIN LATERAL (SELECT * FROM (SELECT r.*,
+    AND key = ANY($1::text[]))) AS keys(key) LIMIT (SELECT 9223372036854775807)) k CROSS JOIN LATERAL (SELECT * FROM (SELECT r.*,
     CASE WHEN EXISTS (SELECT 1 FROM "taskkit".taskkit_task_plan p WHERE p.task_id = "r"."id"
     AND CAST(p.options ->> CAST('preview' AS text) AS text) IN ('true',
     '1')) THEN true ELSE false END AS wanted, row_number() OVER () = 1000 AS last FROM (SELECT "q"."id",

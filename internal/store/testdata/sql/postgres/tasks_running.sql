@@ -33,8 +33,9 @@ FROM (SELECT "q"."id", "q"."created_date", "q"."modified_date", "q"."created_by"
     "q"."traceparent", "q"."targets_field", "q"."reference_version"
 FROM "taskkit"."taskkit_queued_task" AS "q"
 WHERE "q"."id" = ANY(ARRAY(WITH RECURSIVE up(id) AS (SELECT id
+FROM pg_catalog.unnest(ARRAY(SELECT id
 FROM "taskkit".taskkit_queued_task
-WHERE workflow_status IN ('SCHEDULING', 'EXECUTING') UNION SELECT (SELECT p.parent_id
+WHERE workflow_status IN ('SCHEDULING', 'EXECUTING'))) AS claimed(id) UNION SELECT (SELECT p.parent_id
 FROM "taskkit".taskkit_queued_task p
 WHERE p.id = up.id)
 FROM up
