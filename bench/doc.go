@@ -27,6 +27,11 @@
 //
 //	make bench ARGS='-scenario network,horizon,processes -db postgres'
 //
+// The scenario telemetry drains with metrics and traces and without, and so does River with
+// otelriver:
+//
+//	make bench ARGS='-scenario telemetry -db postgres'
+//
 // The scenario codec compares JSON codecs and needs no server:
 //
 //	make bench ARGS='-scenario codec'

@@ -69,6 +69,7 @@ func scenarios() []scenario {
 		{"network", []string{"postgres", "network"}, overNetwork},
 		{"horizon", []string{"postgres"}, horizon},
 		{"processes", []string{"postgres"}, inManyProcesses},
+		{"telemetry", []string{"postgres"}, withTelemetry},
 	}
 }
 

@@ -37,6 +37,8 @@ type setup struct {
 	network  bool   // through the proxy that is as far away as a network
 	template string // a prepared database to copy
 	tracer   *tracer
+	// telemetry: with metrics and traces
+	telemetry bool
 }
 
 // opener opens a peer on a database of its own.

@@ -86,6 +86,7 @@ type riverPeer struct {
 	pool     *pgxpool.Pool
 	config   riverConfig
 	setup    setup
+	observed *observed // nil: no telemetry
 
 	insertOnce sync.Once
 	inserter   *river.Client[pgx.Tx]
@@ -125,6 +126,9 @@ func attachRiver(ctx context.Context, d *database, c riverConfig, s setup, ready
 		return nil, errors.Join(fmt.Errorf("open River's pool: %w", err), d.drop())
 	}
 	p := &riverPeer{database: d, pool: pool, config: c, setup: s}
+	if s.telemetry {
+		p.observed = newObserved()
+	}
 	if ready {
 		return p, nil
 	}
@@ -144,6 +148,9 @@ func attachRiver(ctx context.Context, d *database, c riverConfig, s setup, ready
 // client makes a client that works, or one that only inserts.
 func (p *riverPeer) client(workers *river.Workers) (*river.Client[pgx.Tx], error) {
 	c := &river.Config{Logger: quiet()}
+	if p.observed != nil {
+		c.Middleware = p.observed.river()
+	}
 	if workers != nil {
 		n := p.config.workers
 		if n == 0 {
@@ -257,5 +264,10 @@ func (p *riverPeer) quiesce(ctx context.Context) error { return p.database.quies
 
 func (p *riverPeer) close() error {
 	p.pool.Close()
+	if p.observed != nil {
+		if err := p.observed.close(); err != nil {
+			return errors.Join(err, p.database.drop())
+		}
+	}
 	return p.database.drop()
 }

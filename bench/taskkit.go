@@ -23,6 +23,7 @@ import (
 	"taskkit.dev/bench/gen/tinytask"
 	"taskkit.dev/bench/gen/touchtask"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskotel"
 )
 
 // maxConns bounds every pool of every side alike.
@@ -57,6 +58,8 @@ type kit struct {
 	left   string                // the query whether a task waits or runs
 	rest   func(ctx context.Context) error
 	drop   func() error
+
+	telemetry *taskotel.Telemetry // nil: none
 }
 
 // openTaskkit opens taskkit on PostgreSQL.
@@ -89,6 +92,11 @@ func attachTaskkit(ctx context.Context, d *database, s setup, ready bool) (*kit,
 	}
 	if s.insert {
 		k.insert = "INSERT INTO touched (stamp) VALUES ($1)"
+	}
+	if s.telemetry {
+		if err := k.observe(); err != nil {
+			return nil, errors.Join(err, k.close())
+		}
 	}
 	if ready {
 		return k, nil
@@ -139,19 +147,19 @@ func (k *kit) submit(ctx context.Context, stamp int64) error { return k.submitTo
 
 func (k *kit) submitTo(ctx context.Context, tx taskkit.Execer, stamp int64) error {
 	if k.insert != "" {
-		_, err := touchtask.Submit(ctx, tx, touchtask.Spec{Stamp: stamp}, taskkit.System())
+		_, err := touchtask.Submit(ctx, tx, touchtask.Spec{Stamp: stamp}, k.submitOptions()...)
 		return err
 	}
-	_, err := tinytask.Submit(ctx, tx, tinytask.Spec{Stamp: stamp}, taskkit.System())
+	_, err := tinytask.Submit(ctx, tx, tinytask.Spec{Stamp: stamp}, k.submitOptions()...)
 	return err
 }
 
 func (k *kit) submitMany(ctx context.Context, n int) error {
 	var err error
 	if k.insert != "" {
-		_, err = touchtask.SubmitMany(ctx, k.db, make([]touchtask.Spec, n), taskkit.System())
+		_, err = touchtask.SubmitMany(ctx, k.db, make([]touchtask.Spec, n), k.submitOptions()...)
 	} else {
-		_, err = tinytask.SubmitMany(ctx, k.db, make([]tinytask.Spec, n), taskkit.System())
+		_, err = tinytask.SubmitMany(ctx, k.db, make([]tinytask.Spec, n), k.submitOptions()...)
 	}
 	return err
 }
@@ -193,6 +201,9 @@ func (k *kit) serve(ctx context.Context, c taskkit.Config, ran func(int64)) (fun
 
 // start starts a worker for what is registered.
 func (k *kit) start(ctx context.Context, c taskkit.Config, r *taskkit.Registry) (func() error, error) {
+	if k.telemetry != nil {
+		c.Observer = k.telemetry
+	}
 	w, err := taskkit.NewWorker(ctx, k.db, r, c)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package taskotel
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // BenchmarkTask measures what a telemetry does for a task of one batch: its counters, and with spans 1 % of which are sampled.
 func BenchmarkTask(b *testing.B) {
 	for _, traced := range []bool{false, true} {
-		name, o := "metrics", Options{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))}
+		name, o := "metrics", Options{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader())), Logger: slog.New(slog.DiscardHandler)}
 		if traced {
 			name, o.TracerProvider = "traces", sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.TraceIDRatioBased(0.01)))
 		}
