@@ -34,6 +34,7 @@ var layers = []layer{
 	{"taskkit/notice", nil, "notifications and subscriptions are plain values, which users write, the store keeps and package tasknotify delivers"},
 	{"taskkit/tasknotify", []string{"internal/dialect", "taskkit", "taskkit/notice", "taskkit/taskkind"}, "notifications are delivered by tasks as a user's, and the core does not know how"},
 	{"taskkit/taskbulk", []string{"internal/access", "internal/dialect", "internal/lifecycle", "internal/store", "taskkit", "taskkit/taskkind"}, "bulk operations are tasks as a user's, whose tasks are found in pages of ids, and the core does not know them"},
+	{"taskkit/tasknotify/findings", []string{"internal/dialect", "taskkit", "taskkit/notice", "taskkit/taskdoctor", "taskkit/taskkind", "taskkit/tasknotify"}, "who is not notified of findings links no doctor with the deliveries"},
 	{"taskkit/throttle", nil, "the configuration of throttling is plain values, which users fill in and sessions read"},
 	{"taskkit/taskotel", []string{"internal/dialect", "taskkit", "taskkit/taskcause", "taskkit/taskdoctor", "taskkit/taskevent", "taskkit/taskops"}, "metrics and traces stand on the public package as a user's code does, and the core does not know OpenTelemetry"},
 	{"taskkit/...", []string{"internal/...", "migrations"}, "the public package stands on internal and knows no executor, no generated code and no command"},

@@ -23,9 +23,9 @@ type Notification struct {
 	CreatedDate time.Time `json:"created_date,omitempty"`
 	// Target holds the value of the "target" field.
 	Target string `json:"target,omitempty"`
-	// a hash of the URL or the mail address
+	// a hash of the URL or the mail address; of a finding the check
 	Recipient string `json:"recipient,omitempty"`
-	// of the tasks that it is about; empty: of all
+	// of the tasks that it is about; empty: of all; of a finding its id
 	Kind string `json:"kind,omitempty"`
 	// State holds the value of the "state" field.
 	State string `json:"state,omitempty"`

@@ -72,7 +72,7 @@ CREATE TABLE "{schema}"."taskkit_notification" (
   "task_id" uuid NULL,
   "notice" json NULL,
   PRIMARY KEY ("id"),
-  CONSTRAINT "taskkit_notification_state" CHECK (state IN ('unsubscribed', 'sent', 'held'))
+  CONSTRAINT "taskkit_notification_state" CHECK (state IN ('unsubscribed', 'sent', 'held', 'finding'))
 );
 -- Create index "taskkit_notification_recipient" to table: "taskkit_notification"
 CREATE INDEX "taskkit_notification_recipient" ON "{schema}"."taskkit_notification" ("target", "recipient", "kind", "state");

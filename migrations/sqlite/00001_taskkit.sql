@@ -44,7 +44,7 @@ CREATE TABLE `taskkit_notification` (
   `task_id` uuid NULL,
   `notice` text NULL,
   PRIMARY KEY (`id`),
-  CONSTRAINT `taskkit_notification_state` CHECK (CASE state WHEN 'unsubscribed' THEN 1 WHEN 'sent' THEN 1 WHEN 'held' THEN 1 ELSE 0 END)
+  CONSTRAINT `taskkit_notification_state` CHECK (CASE state WHEN 'unsubscribed' THEN 1 WHEN 'sent' THEN 1 WHEN 'held' THEN 1 WHEN 'finding' THEN 1 ELSE 0 END)
 );
 -- Create index "taskkit_notification_recipient" to table: "taskkit_notification"
 CREATE INDEX `taskkit_notification_recipient` ON `taskkit_notification` (`target`, `recipient`, `kind`, `state`);

@@ -42,7 +42,12 @@ type Finding struct {
 	Command string `json:"command,omitempty"`
 	SQL     string `json:"sql,omitempty"`
 	Docs    string `json:"docs,omitempty"` // the address of its section in the documentation
+
+	check string
 }
+
+// Check returns the name of the check that has found it, as in [Report.Checks]; "" for a finding that was decoded from JSON.
+func (f Finding) Check() string { return f.check }
 
 // Unknown is a check that could not read what it needs.
 type Unknown struct {

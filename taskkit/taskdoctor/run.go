@@ -204,6 +204,9 @@ func (p *runner) withoutTables() string {
 func (p *runner) make(ctx context.Context, name string, read func(context.Context, *scope) ([]Finding, error)) {
 	p.report.Checks = append(p.report.Checks, name)
 	found, err := p.check(ctx, read)
+	for i := range found {
+		found[i].check = name
+	}
 	p.report.Findings = append(p.report.Findings, found...)
 	if err != nil {
 		p.skip(name, oneLine(err.Error()))
