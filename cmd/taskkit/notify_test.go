@@ -16,6 +16,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/notice"
+	"taskkit.dev/taskkit/taskops"
 )
 
 const webhookSecret = "TASKKIT_WEBHOOK_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -42,7 +43,7 @@ func TestMID59Serve(t *testing.T) {
 		if out, err := serve().CombinedOutput(); err == nil || !strings.Contains(string(out), "use https") {
 			t.Errorf("a receiver on this machine is not refused: %v\n%s", err, out)
 		}
-		cmd := serve("--webhook-allow", "127.0.0.0/8")
+		cmd := serve("--webhook-allow", "127.0.0.0/8", "--webhook-body", "slack", "--findings", "5m")
 		cmd.Stderr = t.Output()
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -66,6 +67,9 @@ func TestMID59Serve(t *testing.T) {
 		deliveries, _, err := client.Tasks(t.Context(), taskkit.Filter{Kinds: []string{notice.Kind}})
 		if err != nil || len(deliveries) != 1 || message != "msg_"+deliveries[0].ID.String() {
 			t.Fatalf("delivered %s by %v, %v", message, deliveries, err)
+		}
+		if s, err := taskops.New(client).Schedule(t.Context(), "taskkit_findings_ops"); err != nil || s.Cron != "@every 5m0s" {
+			t.Errorf("the schedule of the doctor is %+v, %v", s, err)
 		}
 		what := "that task " + id.String() + " of kind watch is partial, to target ops"
 		expect(t, 0, what, append(flags, "show", deliveries[0].ID.String())...)

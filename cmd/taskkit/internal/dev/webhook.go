@@ -13,12 +13,13 @@ type Webhook struct {
 	Target, URL string
 	Secrets     []string
 	Allow       []netip.Prefix
+	Body        func(m *tasknotify.Message) (body []byte, contentType string, err error) // nil: a Payload
 }
 
 // Register registers the kind of notifications with the webhook as their only target.
 func (w *Webhook) Register(r *taskkit.Registry, db taskkit.ExecQuerier, schema string) error {
 	return tasknotify.Register(r, tasknotify.Config{DB: db, Schema: schema, Targets: map[string]tasknotify.Target{
-		w.Target: &tasknotify.Webhook{URL: w.URL, Secrets: w.Secrets, Allow: w.Allow, PlainHTTP: len(w.Allow) > 0 && strings.HasPrefix(w.URL, "http:")},
+		w.Target: &tasknotify.Webhook{URL: w.URL, Secrets: w.Secrets, Allow: w.Allow, Body: w.Body, PlainHTTP: len(w.Allow) > 0 && strings.HasPrefix(w.URL, "http:")},
 	}})
 }
 

@@ -48,7 +48,7 @@ passes on the name under which it is reached, give that name with --host.
 GET /livez and GET /readyz answer probes without the header, and are not logged.
 
 With --webhook it also delivers the notifications of that target: it is then a worker, which
-executes nothing else and needs the rights of one.`,
+executes nothing else and needs the rights of one. With --findings it runs the doctor too.`,
 		Example: `  taskkit serve --person-header X-Person
   taskkit serve --person-header X-Person --webhook https://ops.example/hooks --webhook-target ops
   taskkit serve --listen 127.0.0.1:9000 --person-header X-Person`,
@@ -94,7 +94,7 @@ executes nothing else and needs the rights of one.`,
 			}
 			ctx, end := context.WithCancel(c.Context())
 			defer end()
-			ended, err := p.deliver(ctx, db.DB, to, queues)
+			ended, err := p.deliver(ctx, db.DB, to, queues, hook.findings)
 			if err != nil {
 				return err
 			}
@@ -108,6 +108,7 @@ executes nothing else and needs the rights of one.`,
 	c.Flags().StringVar(&header, "person-header", "", "`name` of the header with the UUID of the person")
 	c.Flags().StringSliceVar(&queues, "queue", []string{"default"}, "`name` of a queue whose notifications are delivered")
 	hook.add(c)
+	c.Flags().DurationVar(&hook.findings, "findings", 0, "run the doctor at this `interval`, and notify the target of findings that open or are over")
 	return c
 }
 

@@ -1,0 +1,80 @@
+package tasknotify_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"taskkit.dev/taskkit/notice"
+	"taskkit.dev/taskkit/tasknotify"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// The bodies for chats are as the golden files have them: texts are no markup, whatever is in them, and one line each.
+func TestChatBodies(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	messages := map[string]*tasknotify.Message{
+		"ended": {Link: "https://jobs.example/01890a5d?a=1&b=2", Notice: notice.Notice{
+			Event: notice.Completed, Target: "ops", Task: uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057"), Kind: "early_alert", Done: 997, Failed: 3, Total: 1000, At: at,
+		}},
+		"finding": {Notice: notice.Notice{Event: notice.FindingOpened, Target: "ops", Code: "no_worker", At: at}},
+		"markup": {Link: "https://jobs.example/<!channel>|x\ny", Notice: notice.Notice{
+			Event: notice.DeadLetter, Target: "ops", Task: uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057"), Kind: "*bold* <!channel> [a](https://b.example) & `c`\n# head", Code: "<@U1>\r\n_x_\\", At: at,
+		}},
+		"script": {Link: "javascript:alert(1)", Notice: notice.Notice{Event: notice.FindingClosed, Target: "ops", Code: "no_worker", At: at}},
+	}
+	for chat, write := range map[string]func(*tasknotify.Message) ([]byte, string, error){"slack": tasknotify.SlackBody, "teams": tasknotify.TeamsBody} {
+		for name, m := range messages {
+			body, contentType, err := write(m)
+			if err != nil || contentType != "application/json" {
+				t.Errorf("%s of %s: %s, %v", chat, name, contentType, err)
+			}
+			var indented bytes.Buffer
+			if err := json.Indent(&indented, body, "", "  "); err != nil {
+				t.Fatalf("%s of %s is no JSON: %v", chat, name, err)
+			}
+			indented.WriteByte('\n')
+			file := filepath.Join("testdata", chat+"_"+name+".json")
+			if *update {
+				if err := os.WriteFile(file, indented.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(indented.Bytes(), want) {
+				t.Errorf("%s of %s is\n%swant (or run it with -update)\n%s", chat, name, indented.Bytes(), want)
+			}
+		}
+	}
+}
+
+// A channel of Slack gets the notifications of a target.
+func ExampleSlackBody() {
+	hook := &tasknotify.Webhook{URL: "https://hooks.slack.com/services/T0/B0/secret", Secrets: []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, Body: tasknotify.SlackBody}
+	body, _, err := hook.Body(&tasknotify.Message{Notice: notice.Notice{Event: notice.FindingOpened, Code: "no_worker", At: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}})
+	fmt.Println(string(body), err)
+	// Output:
+	// {"text":"no_worker was found","mrkdwn":false,"blocks":[{"type":"section","text":{"type":"plain_text","text":"no_worker was found\nat 2026-05-04 12:00:00 UTC"}}]} <nil>
+}
+
+// A workflow of Teams gets the notifications of a target.
+func ExampleTeamsBody() {
+	hook := &tasknotify.Webhook{URL: "https://teams.example/workflows/secret", Secrets: []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, Body: tasknotify.TeamsBody}
+	_, contentType, err := hook.Body(&tasknotify.Message{Notice: notice.Notice{Event: notice.FindingOpened, Code: "no_worker"}})
+	fmt.Println(contentType, err)
+	// Output:
+	// application/json <nil>
+}
