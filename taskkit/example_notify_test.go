@@ -23,5 +23,5 @@ func ExampleWithNotifications() {
 	fmt.Println(err)
 	// Output:
 	// taskkit_notification QUEUED
-	// taskkit: WithNotifications: target ops: "end" is no event: use started, approval, canary, policy, throttled, completed, partial, dead_letter, late or ended
+	// taskkit: WithNotifications: target ops: "end" is no event: use started, approval, canary, policy, throttled, overdue, completed, partial, dead_letter, late or ended
 }

@@ -46,6 +46,12 @@ func (o *Options) Expiry(now time.Time, begun bool) (at time.Time) {
 	return at
 }
 
+// Overdue reports whether the time of the task is over and it has not ended.
+func (t *ExpiringTask) Overdue(now time.Time) bool {
+	why, _ := t.Options.Expired(now, time.Time{}, t.Begun)
+	return t.Stopped.IsZero() && why != lifecycle.NotExpired
+}
+
 // Decide returns what is to be done with the task at a time: fail it with this status text, remove it, or neither, and
 // when it is read again if that succeeds; the zero time stands for never.
 func (t *ExpiringTask) Decide(now time.Time) (fail string, remove bool, next time.Time) {

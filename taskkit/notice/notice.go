@@ -22,6 +22,7 @@ const (
 	Canary    Event = "canary"    // its first items are processed, and it waits for an approval of the rest
 	Policy    Event = "policy"    // a policy has fired, or the stop policy or the strategy has paused or stopped it
 	Throttled Event = "throttled" // it has waited for an hour because the database is not well; once a day
+	Overdue   Event = "overdue"   // its deadline is over and it has not ended: it is paused, in a batch, or has open children
 	Completed Event = "completed" // it has ended
 	Partial   Event = "partial"   // it has ended because of a stop, before it was done, or without parts that were left out
 	// DeadLetter: it has ended in FAILURE or ERROR. A subscription has Late too.
@@ -40,7 +41,7 @@ const (
 )
 
 // events are the events that a subscription can name.
-var events = []Event{Started, Approval, Canary, Policy, Throttled, Completed, Partial, DeadLetter, Late, Ended}
+var events = []Event{Started, Approval, Canary, Policy, Throttled, Overdue, Completed, Partial, DeadLetter, Late, Ended}
 
 // Notice is a notification to one target. It has identifiers and counts, and neither spec nor state nor the text of an error.
 type Notice struct {

@@ -31,10 +31,10 @@ func TestParse(t *testing.T) {
 // A subscription has what its words stand for.
 func TestHas(t *testing.T) {
 	t.Parallel()
-	all := []notice.Event{notice.Started, notice.Approval, notice.Canary, notice.Policy, notice.Throttled, notice.Completed, notice.Partial, notice.DeadLetter, notice.Late}
+	all := []notice.Event{notice.Started, notice.Approval, notice.Canary, notice.Policy, notice.Throttled, notice.Overdue, notice.Completed, notice.Partial, notice.DeadLetter, notice.Late}
 	for text, want := range map[string]string{
 		"ops": "completed partial dead_letter late", "ops:ended": "completed partial dead_letter late", "ops:dead_letter": "dead_letter late", "ops:late": "late",
-		"ops:approval": "approval canary", "ops:canary": "canary", "ops:started+policy": "started policy", "ops:throttled": "throttled", "ops:partial+late": "partial late",
+		"ops:approval": "approval canary", "ops:canary": "canary", "ops:started+policy": "started policy", "ops:throttled": "throttled", "ops:overdue": "overdue", "ops:partial+late": "partial late",
 	} {
 		s, err := notice.Parse(text)
 		if err != nil {

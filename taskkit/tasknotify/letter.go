@@ -39,7 +39,7 @@ func (m *Mail) write(to, subject string, list []*Message) *Letter {
 // verbs say what has become of the task of a notification.
 var verbs = map[notice.Event]string{
 	notice.Started: "has started", notice.Approval: "waits for approval", notice.Canary: "waits for approval after its first items",
-	notice.Policy: "was acted on by a policy", notice.Throttled: "waits for the database", notice.Completed: "is complete",
+	notice.Policy: "was acted on by a policy", notice.Throttled: "waits for the database", notice.Overdue: "has not ended by its deadline", notice.Completed: "is complete",
 	notice.Partial: "was stopped", notice.DeadLetter: "has failed", notice.Late: "has failed because its time was over",
 	notice.FindingOpened: "was found", notice.FindingClosed: "is over",
 }

@@ -155,6 +155,39 @@ func TestNoticesOnce(t *testing.T) {
 	})
 }
 
+// A task that has not ended by its deadline, here since it is paused, notifies once, and again of its end.
+func TestNoticesOverdue(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		e := newNoticeEnv(t, db)
+		over := func(t *store.NewTask) { t.Options.Deadline = time.Now().Add(-time.Minute) }
+		ids := []uuid.UUID{e.submit("ops:overdue+late", over), e.submit("ops", over), e.submit("ops:overdue+late", over)}
+		exec := func(query string, args ...any) {
+			t.Helper()
+			_, err := db.ExecContext(t.Context(), query, args...)
+			e.ok(err)
+		}
+		for _, id := range ids[:2] {
+			exec("UPDATE taskkit_queued_task SET control = 'PAUSE' WHERE id = $1", id.String())
+		}
+		expire := func(failed int) {
+			t.Helper()
+			exec("UPDATE taskkit_task_plan SET expiry_date = '2020-01-01 00:00:00.000' WHERE expiry_date IS NOT NULL")
+			x, err := e.s.ExpireTasks(t.Context(), noticeProcess, 10, 10)
+			e.ok(err)
+			if len(x.Failed) != failed {
+				t.Errorf("%d tasks have failed, want %d", len(x.Failed), failed)
+			}
+		}
+		expire(1)
+		expire(0)
+		e.expect("overdue", e.notices(ids...), "0 overdue ops", "2 late ops deadline_exceeded")
+		exec("UPDATE taskkit_queued_task SET control = '' WHERE id = $1", ids[0].String())
+		expire(1)
+		e.expect("ended", e.notices(ids...), "0 late ops deadline_exceeded", "0 overdue ops", "2 late ops deadline_exceeded")
+	})
+}
+
 // A task that no session ends notifies too: one whose time is over, whose kind is unknown, or that is stopped while no worker has it.
 func TestNoticesWithoutSession(t *testing.T) {
 	t.Parallel()

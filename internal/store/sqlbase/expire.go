@@ -27,6 +27,7 @@ func (b *Base) ExpireTasks(ctx context.Context, process string, limit int, items
 	}
 	var (
 		late       []uuid.UUID
+		overdue    []uuid.UUID // and have a subscription
 		fail       = make(map[uuid.UUID]string)
 		old        = make(map[time.Duration][]uuid.UUID)
 		next       = make(map[uuid.UUID]time.Time)
@@ -37,6 +38,9 @@ func (b *Base) ExpireTasks(ctx context.Context, process string, limit int, items
 		text, remove, at := t.Decide(now)
 		subscribes[t.ID] = t.Options.Notifies()
 		next[t.ID] = at
+		if t.Options.NotifiesOf(notice.Overdue) && t.Overdue(now) {
+			overdue = append(overdue, t.ID)
+		}
 		switch {
 		case text != "":
 			late, fail[t.ID] = append(late, t.ID), text
@@ -51,6 +55,10 @@ func (b *Base) ExpireTasks(ctx context.Context, process string, limit int, items
 		}
 		subscribed := slices.DeleteFunc(slices.Clone(e.Failed), func(id uuid.UUID) bool { return !subscribes[id] })
 		if err := b.announce(ctx, q, notice.Ended, subscribed...); err != nil {
+			return err
+		}
+		open := slices.DeleteFunc(slices.Clone(overdue), func(id uuid.UUID) bool { return slices.Contains(e.Failed, id) })
+		if err := b.announce(ctx, q, notice.Overdue, open...); err != nil {
 			return err
 		}
 		for keep, ids := range old {

@@ -97,7 +97,7 @@ func (t Statements) storeNotices(ctx context.Context, q store.Querier, e notice.
 // once is the idempotency key of the notification of an event that happens once to a task, or once a day; "": each is one.
 func once(n *notice.Notice) string {
 	switch n.Event {
-	case notice.Started:
+	case notice.Started, notice.Overdue:
 		return fmt.Sprintf("%s.%s.%s", n.Task, n.Event, n.Target)
 	case notice.Throttled:
 		return fmt.Sprintf("%s.%s.%s.%s", n.Task, n.Event, n.Target, n.At.Format(time.DateOnly))
