@@ -127,6 +127,68 @@ func TestServe(t *testing.T) {
 	expect(t, 2, "--listen accepts an address", "serve", "--person-header", "X", "--listen", "80", "-d", "sqlite:none.db")
 }
 
+// With --ui the command serves the dashboard: without a header of people to browsers of this machine, and otherwise to people who see their own tasks,
+// and admins who see all.
+func TestServeDashboard(t *testing.T) {
+	t.Parallel()
+	db := testdb.SQLite(t)
+	if err := taskkit.Migrate(t.Context(), db.DB, ""); err != nil {
+		t.Fatal(err)
+	}
+	admin, person := uuid.New(), uuid.New()
+	id, err := watchtask.Submit(t.Context(), db.DB, watchtask.Spec{Action: watch.Start, Targets: targets.Targets{Query: &targets.Query{Everyone: true}}}, taskkit.OwnedBy(person))
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve := func(flags ...string) (address string) {
+		t.Helper()
+		cmd := exec.CommandContext(testdb.Within(t), built, append([]string{"-d", db.DSN, "serve", "--ui", "--listen", "127.0.0.1:0"}, flags...)...)
+		cmd.Env = append(os.Environ(), "DATABASE_URL=", "NO_COLOR=1")
+		stderr, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+		lines := bufio.NewReader(stderr)
+		for {
+			said, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatalf("it says %q, %v", said, err)
+			}
+			if address, ok := strings.CutSuffix(strings.TrimPrefix(strings.TrimSpace(said), "serving "), "/tasks/"); ok {
+				return address
+			}
+		}
+	}
+	open := serve()
+	if a := got(t, open+"/tasks/task/"+id.String(), uuid.UUID{}); a.status != 200 || !strings.Contains(a.body, `id="do-stop"`) {
+		t.Errorf("without people: %d %s", a.status, a.body)
+	}
+	if a := got(t, open+"/jobs", person); a.status != 404 {
+		t.Errorf("jobs without people: %d", a.status)
+	}
+	signed := serve("--person-header", "X-Person", "--admin", admin.String())
+	for _, c := range []struct {
+		who    uuid.UUID
+		status int
+	}{{uuid.UUID{}, 401}, {uuid.New(), 404}, {person, 200}, {admin, 200}} {
+		if a := got(t, signed+"/tasks/task/"+id.String(), c.who); a.status != c.status {
+			t.Errorf("%s: %d, want %d", c.who, a.status, c.status)
+		}
+	}
+	if a := got(t, signed+"/jobs/"+id.String(), person); a.status != 200 {
+		t.Errorf("the job: %d %s", a.status, a.body)
+	}
+	expect(t, 2, "--admin needs --ui and --person-header", "serve", "--ui", "--admin", admin.String(), "-d", "sqlite:none.db")
+	expect(t, 2, "--admin accepts the UUID", "serve", "--ui", "--person-header", "X", "--admin", "ada", "-d", "sqlite:none.db")
+}
+
 // mostWatchers is how many requests of a person may wait at once, by default.
 const mostWatchers = 100
 

@@ -151,9 +151,9 @@ var forwarded = []string{"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "Cf-Con
 // errElsewhere refuses a request that is not of this machine, without Config.Access.
 var errElsewhere = errors.New("taskui: without Config.Access the dashboard answers browsers of its own machine only")
 
-// thisMachine is the default of Config.Access. A page of another site can lead a browser to this machine under a name of its own, so the name must be
+// ThisMachine is the default of Config.Access: a person with the level [Admin], without an ID, for a request of this machine, and an error for all others. A page of another site can lead a browser to this machine under a name of its own, so the name must be
 // a loopback name too; and what a proxy passes on comes from a loopback address.
-func thisMachine(r *http.Request) (Person, error) {
+func ThisMachine(r *http.Request) (Person, error) {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil || !isLoopback(host) || !isLoopback(hostOf(r)) {
 		return Person{}, errElsewhere

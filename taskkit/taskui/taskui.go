@@ -23,7 +23,7 @@ import (
 // Config configures the dashboard. The zero Config serves it below /tasks, to browsers of this machine alone.
 type Config struct {
 	// Access finds out who makes a request and what this person may do. An error is answered with 401; its text is logged and
-	// not sent. It must be safe for concurrent use. Defaults to a person with the level [Admin] for requests of this machine, which come from a loopback
+	// not sent. It must be safe for concurrent use. Defaults to [ThisMachine]: all rights for requests that come from a loopback
 	// address to a loopback name without a header of a proxy, and a refusal of all others.
 	Access func(r *http.Request) (Person, error)
 	// Authorize decides besides the level about each operation with a task, as it does for package taskhttp: both
@@ -101,7 +101,7 @@ func New(client *taskkit.Client, registry *taskkit.Registry, c Config) (http.Han
 		return nil, err
 	}
 	if c.Access == nil {
-		d.config.Access = thisMachine
+		d.config.Access = ThisMachine
 	}
 	var err error
 	if d.assets, err = loadAssets(); err != nil {

@@ -98,6 +98,12 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.workspace.remove(o, err)) }()
+	r.client = taskkit.NewClient(r.workspace.db, taskkit.WithSchema(r.workspace.schema))
+	if r.web, err = r.serve(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.web.close()) }()
+	fmt.Fprintf(o.Out, "dashboard  %s%s\n", r.web.url, pathDashboard)
 	fmt.Fprintf(o.Out, "database   %s\n", r.workspace)
 	if o.Webhook != nil {
 		if err := o.Webhook.Check(r.workspace.db); err != nil {
@@ -112,11 +118,6 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.mail.Close()) }()
-	r.client = taskkit.NewClient(r.workspace.db, taskkit.WithSchema(r.workspace.schema))
-	if r.web, err = r.serve(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.web.close()) }()
 	fmt.Fprintf(o.Out, "http       curl -s %s/jobs\n", r.web.url)
 	r.workers = newWorkers(r.workspace, r.mail.Addr(), o.Workers, len(r.people.all))
 	r.workers.webhook = o.Webhook

@@ -33,6 +33,7 @@ import (
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhealth"
 	"taskkit.dev/taskkit/taskhttp"
+	"taskkit.dev/taskkit/taskui"
 )
 
 // The paths of the actions.
@@ -85,7 +86,14 @@ func (r *run) serve(ctx context.Context) (*web, error) {
 	taskhttp.Start(jobs, "POST "+pathMail, sendemailtask.Kind, asOthers(r, func(s *sendemail.Spec) targets.Targets { return s.Targets }))
 	taskhttp.FileResults(jobs, exportcaseloadtask.Kind, openExport)
 
-	all, telemetry, unread, err := metrics.Serve(context.WithoutCancel(ctx), r.workspace.db, r.workspace.schema, slog.New(slog.DiscardHandler), jobs)
+	dashboard, err := taskui.New(r.client, nil, taskui.Config{Access: whoWatches, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle(pathDashboard, dashboard)
+	mux.Handle("/", jobs)
+	all, telemetry, unread, err := metrics.Serve(context.WithoutCancel(ctx), r.workspace.db, r.workspace.schema, slog.New(slog.DiscardHandler), mux)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +129,16 @@ func (w *web) close() error {
 		err = errors.Join(err, ended)
 	}
 	return err
+}
+
+// pathDashboard is where the dashboard is.
+const pathDashboard = "/tasks/"
+
+// whoWatches takes a browser of this machine for the supervisor, who sees and operates all tasks.
+func whoWatches(r *http.Request) (taskui.Person, error) {
+	p, err := taskui.ThisMachine(r)
+	p.ID, p.Name = supervisor, "the supervisor of the demonstration"
+	return p, err
 }
 
 // whoCalls takes everybody for the coach, or for whom a header names: only programs of

@@ -17,8 +17,10 @@ import (
 
 	"taskkit.dev/cmd/taskkit/internal/command"
 	"taskkit.dev/cmd/taskkit/internal/metrics"
+	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhealth"
 	"taskkit.dev/taskkit/taskhttp"
+	"taskkit.dev/taskkit/taskui"
 )
 
 // Timeouts of the server. Those of a watch are its own.
@@ -30,11 +32,12 @@ const (
 
 func (p *program) serveCommand() *cobra.Command {
 	var listen, header string
-	var hosts, queues []string
+	var hosts, queues, admins []string
+	var ui bool
 	var hook webhookFlags
 	c := &cobra.Command{
-		Use:   "serve --person-header NAME",
-		Short: "Serve the jobs of the database over HTTP",
+		Use:   "serve [--person-header NAME] [--ui]",
+		Short: "Serve the jobs of the database, or a dashboard, over HTTP",
 		Long: `Serve the jobs of the database over HTTP: watch, fetch, stop, pause, resume, approve,
 retry, delete and list. It starts no jobs, since kinds belong to the application.
 /metrics has the figures of the queues for Prometheus, without a person.
@@ -47,17 +50,30 @@ passes on the name under which it is reached, give that name with --host.
 
 GET /livez and GET /readyz answer probes without the header, and are not logged.
 
+With --ui it also serves the dashboard, below /tasks/. There people see and operate their
+own jobs, and those with --admin all of them. Without --person-header only the dashboard is
+served, with all rights, to browsers of this machine: not behind a proxy.
+
 With --webhook it also delivers the notifications of that target: it is then a worker, which
 executes nothing else and needs the rights of one. With --findings it runs the doctor too.`,
-		Example: `  taskkit serve --person-header X-Person
+		Example: `  taskkit serve --ui
+  taskkit serve --person-header X-Person
+  taskkit serve --person-header X-Person --ui --admin 01890a5d-ac96-774b-bcce-b302099a8057
   taskkit serve --person-header X-Person --webhook https://ops.example/hooks --webhook-target ops
   taskkit serve --listen 127.0.0.1:9000 --person-header X-Person`,
 		Args: command.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if header == "" {
+			if header == "" && !ui {
 				return command.Usage("--person-header is missing: name the header that says who makes a request")
 			}
-			if !headerName.MatchString(header) || strings.EqualFold(header, "Host") {
+			operators, err := people(admins)
+			switch {
+			case err != nil:
+				return err
+			case admins != nil && (header == "" || !ui):
+				return command.Usage("--admin needs --ui and --person-header: it names people who have all rights in the dashboard")
+			}
+			if header != "" && (!headerName.MatchString(header) || strings.EqualFold(header, "Host")) {
 				return command.Usage("--person-header accepts the name of a header like X-Person, not %q", header)
 			}
 			if err := checkLoopback(listen); err != nil {
@@ -76,21 +92,39 @@ executes nothing else and needs the rights of one. With --findings it runs the d
 			}
 			defer db.Close()
 			log := slog.New(slog.NewTextHandler(p.Err(), nil))
-			jobs, err := taskhttp.New(db.DB, taskhttp.Config{
-				Caller: personIn(header), Authorize: taskhttp.OwnJobs, Schema: p.Schema(),
-				Logger: log,
-			})
-			if err != nil {
-				return err
+			mux, drain := http.NewServeMux(), func() {}
+			var served []string
+			if header != "" {
+				jobs, err := taskhttp.New(db.DB, taskhttp.Config{
+					Caller: personIn(header), Authorize: taskhttp.OwnJobs, Schema: p.Schema(),
+					Logger: log,
+				})
+				if err != nil {
+					return err
+				}
+				mux.Handle("/", jobs)
+				drain, served = jobs.Drain, append(served, "/jobs")
 			}
-			all, _, unread, err := metrics.Serve(c.Context(), db.DB, p.Schema(), log, jobs)
+			if ui {
+				c := taskui.Config{Logger: log}
+				if header != "" {
+					c.Access = personOf(header, operators)
+				}
+				dashboard, err := taskui.New(taskkit.NewClient(db.DB, taskkit.WithSchema(p.Schema())), nil, c)
+				if err != nil {
+					return err
+				}
+				mux.Handle("/tasks/", dashboard)
+				served = append(served, "/tasks/")
+			}
+			all, _, unread, err := metrics.Serve(c.Context(), db.DB, p.Schema(), log, mux)
 			if err != nil {
 				return err
 			}
 			defer unread()
 			all = taskhealth.Beside(all, db.DB, taskhealth.Options{Schema: p.Schema()})
 			if to == nil {
-				return p.serve(c.Context(), listen, onlyHosts(hosts, all), jobs.Drain)
+				return p.serve(c.Context(), listen, served, onlyHosts(hosts, all), drain)
 			}
 			ctx, end := context.WithCancel(c.Context())
 			defer end()
@@ -98,13 +132,15 @@ executes nothing else and needs the rights of one. With --findings it runs the d
 			if err != nil {
 				return err
 			}
-			err = p.serve(ctx, listen, onlyHosts(hosts, all), jobs.Drain)
+			err = p.serve(ctx, listen, served, onlyHosts(hosts, all), drain)
 			end()
 			return errors.Join(err, ended())
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "`address` of this machine to listen on")
 	c.Flags().StringSliceVar(&hosts, "host", nil, "further `name` of a Host header to answer")
+	c.Flags().BoolVar(&ui, "ui", false, "serve the dashboard too")
+	c.Flags().StringSliceVar(&admins, "admin", nil, "`uuid` of a person who has all rights in the dashboard")
 	c.Flags().StringVar(&header, "person-header", "", "`name` of the header with the UUID of the person")
 	c.Flags().StringSliceVar(&queues, "queue", []string{"default"}, "`name` of a queue whose notifications are delivered")
 	hook.add(c)
@@ -168,16 +204,45 @@ func personIn(header string) func(*http.Request) (taskhttp.Caller, error) {
 	}
 }
 
-// serve serves jobs until ctx ends. Then it answers what is served and returns nil.
-func (p *program) serve(ctx context.Context, listen string, jobs http.Handler, drain func()) error {
+// personOf takes a header for the person who uses the dashboard. People see their own tasks, and admins all.
+func personOf(header string, admins []uuid.UUID) func(*http.Request) (taskui.Person, error) {
+	identify := personIn(header)
+	return func(r *http.Request) (taskui.Person, error) {
+		who, err := identify(r)
+		if err != nil {
+			return taskui.Person{}, err
+		}
+		if slices.Contains(admins, who.Owner) {
+			return taskui.Person{ID: who.Owner, Level: taskui.Admin}, nil
+		}
+		return taskui.Person{ID: who.Owner, Level: taskui.Operate, Own: true}, nil
+	}
+}
+
+// people parses the ids of people.
+func people(texts []string) ([]uuid.UUID, error) {
+	all := make([]uuid.UUID, len(texts))
+	for i, text := range texts {
+		var err error
+		if all[i], err = uuid.Parse(text); err != nil || all[i] == uuid.Nil {
+			return nil, command.Usage("--admin accepts the UUID of a person, not %q", text)
+		}
+	}
+	return all, nil
+}
+
+// serve serves requests until ctx ends. Then it answers what is served and returns nil. It prints the addresses of what is served below the paths.
+func (p *program) serve(ctx context.Context, listen string, paths []string, all http.Handler, drain func()) error {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", listen, err)
 	}
-	server := &http.Server{Handler: jobs, ReadHeaderTimeout: serveHeaderTimeout, ReadTimeout: serveTimeout, WriteTimeout: serveTimeout}
+	server := &http.Server{Handler: all, ReadHeaderTimeout: serveHeaderTimeout, ReadTimeout: serveTimeout, WriteTimeout: serveTimeout}
 	server.RegisterOnShutdown(drain)
-	fmt.Fprintf(p.Err(), "serving http://%s/jobs\n", l.Addr())
+	for _, path := range paths {
+		fmt.Fprintf(p.Err(), "serving http://%s%s\n", l.Addr(), path)
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
 	select {
