@@ -125,7 +125,7 @@ func optionsSet(options any) *submission {
 // scheduled returns what a schedule has of the options of a submission.
 func (s *submission) scheduled() access.Submission {
 	return access.Submission{
-		Owner: s.Owner, RunAs: s.NewTask.RunAs, Actor: s.Actor, Queue: s.Queue, Priority: s.NewTask.Priority, Schema: s.schema,
+		Owner: s.Owner, RunAs: s.NewTask.RunAs, Actor: s.Actor, Queue: s.Queue, IdempotencyKey: s.NewTask.IdempotencyKey, Priority: s.NewTask.Priority, Schema: s.schema,
 		Options: store.ScheduleOptions{UniqueKey: s.UniqueKey, Limits: s.Options.Limits, Times: lifecycle.Times{Window: s.Options.Window, TimeLimit: s.Options.TimeLimit}, Keep: s.Options.Keep},
 	}
 }

@@ -28,6 +28,7 @@ type Client interface {
 type Submission struct {
 	Owner, RunAs, Actor uuid.UUID
 	Queue               string
+	IdempotencyKey      string // not of a schedule
 	Priority            int
 	Schema              string
 	Options             store.ScheduleOptions

@@ -47,6 +47,7 @@ func ExampleSubmit_stop() {
 		return
 	}
 	running, stop := context.WithCancel(ctx)
+	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- worker.Run(running) }()
 	task, err := client.Wait(ctx, id, nil)

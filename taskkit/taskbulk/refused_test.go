@@ -109,7 +109,9 @@ func TestTransaction(t *testing.T) {
 				b.Errorf("%d bulk operations are stored, committed: %t", n, commit)
 			}
 		}
-		var again *taskkit.DuplicateError
+		b.start("default", taskbulk.Register)
+		b.until("it is done", func() bool { return b.count("taskkit_task_event", "action = 'pause'") == 3 })
+		var again *taskkit.DuplicateError // though no task matches any more
 		if _, _, err := taskbulk.Submit(b.Context(), b.db.DB, r, taskkit.WithSchema(b.schema), taskkit.WithIdempotencyKey("form 1")); !errors.As(err, &again) {
 			b.Errorf("the same form again: %v", err)
 		}

@@ -11,6 +11,8 @@ import (
 
 	"taskkit.dev/internal/access"
 	"taskkit.dev/internal/dialect"
+	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/sqlrows"
 	"taskkit.dev/taskkit"
 )
 
@@ -47,6 +49,12 @@ func Submit(ctx context.Context, tx taskkit.ExecQuerier, r Request, opts ...task
 	return id, frozen, nil
 }
 
+// Spec returns the spec of the bulk operation that [Submit] stores for the request.
+func (r *Request) Spec() Spec {
+	verb, _ := of(r.Verb)
+	return Spec{Verb: r.Verb, Selection: describe(r.filter(&verb)), Actor: r.Actor, Reason: r.Reason}
+}
+
 // submit is [Submit] in a transaction.
 func (r *Request) submit(ctx context.Context, tx taskkit.ExecQuerier, verb *rules, opts []taskkit.SubmitOption) (id taskkit.ID, frozen int64, err error) {
 	owner := taskkit.System()
@@ -59,8 +67,17 @@ func (r *Request) submit(ctx context.Context, tx taskkit.ExecQuerier, verb *rule
 	}
 	given, _ := access.SubmissionOf(opts) // Submit refuses what cannot be
 	client := taskkit.NewClient(tx, taskkit.WithSchema(given.Schema))
-	if err := writer(ctx, tx); err != nil {
+	lent := access.ClientOf(client)
+	if _, err := lent.Store(ctx); err != nil { // checks the handle and the schema
 		return id, 0, err
+	}
+	// The first statement writes on SQLite: a transaction that finds out later cannot wait for the lock.
+	_, schema := lent.DB()
+	if _, err := tx.ExecContext(ctx, dialect.Either("SELECT 1", "UPDATE taskkit_queued_task SET modified_date = modified_date WHERE false")); err != nil {
+		return id, 0, lent.Public(ctx, err)
+	}
+	if err := repeated(ctx, tx, schema, given.IdempotencyKey); err != nil {
+		return id, 0, lent.Public(ctx, err)
 	}
 	limit := cmp.Or(r.Max, most)
 	tasks := func(yield func(taskkit.ID) bool) {
@@ -79,8 +96,7 @@ func (r *Request) submit(ctx context.Context, tx taskkit.ExecQuerier, verb *rule
 			}
 		}
 	}
-	spec := Spec{Verb: r.Verb, Selection: describe(r.filter(verb)), Actor: r.Actor, Reason: r.Reason}
-	id, submitted := taskkit.Submit(ctx, tx, Kind, spec, append(opts, taskkit.WithTargets(tasks))...)
+	id, submitted := taskkit.Submit(ctx, tx, Kind, r.Spec(), append(opts, taskkit.WithTargets(tasks))...)
 	var none *taskkit.TargetsError
 	switch {
 	case err != nil:
@@ -93,16 +109,17 @@ func (r *Request) submit(ctx context.Context, tx taskkit.ExecQuerier, verb *rule
 	return id, frozen, nil
 }
 
-// writer makes a transaction on SQLite one that writes before it reads: one that finds out later cannot wait for the lock.
-func writer(ctx context.Context, tx taskkit.ExecQuerier) error {
-	name, err := dialect.Detect(ctx, tx)
-	if err != nil || name != dialect.SQLite {
-		return err //nolint:wrapcheck // Submit explains the same error
+// repeated returns a [store.DuplicateError] if a bulk operation has the idempotency key of a submission: after it, other tasks match, or none.
+func repeated(ctx context.Context, tx taskkit.ExecQuerier, schema, key string) error {
+	if key == "" {
+		return nil
 	}
-	if _, err = tx.ExecContext(ctx, "UPDATE taskkit_queued_task SET modified_date = modified_date WHERE false"); err != nil {
-		return fmt.Errorf("taskbulk: begin to write: %w", err)
+	ids, err := sqlrows.IDs(ctx, tx, "SELECT id FROM "+dialect.Either(`"`+schema+`".taskkit_queued_task`, "taskkit_queued_task")+
+		" WHERE execution_component_name = $1 AND idempotency_key = $2", Kind.Name(), key)
+	if err != nil || len(ids) == 0 {
+		return err
 	}
-	return nil
+	return &store.DuplicateError{Kind: Kind.Name(), Column: "idempotency_key", Key: key, ID: ids[0]}
 }
 
 // Count counts the tasks that [Submit] would freeze, up to a limit. exact is false if there may be more: at the limit, or after some 100,000 tasks were read. Its errors are

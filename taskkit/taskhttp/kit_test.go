@@ -173,10 +173,13 @@ func onlyOperators(_ context.Context, c taskhttp.Caller, _ taskhttp.Operation) e
 	return nil
 }
 
-// runWorker runs a worker until the test ends.
-func (e *env) runWorker(tb testing.TB) {
+// runWorker runs a worker until the test ends, which may register more kinds.
+func (e *env) runWorker(tb testing.TB, more ...func(r *taskkit.Registry)) {
 	tb.Helper()
 	var r taskkit.Registry
+	for _, register := range more {
+		register(&r)
+	}
 	taskkit.Register(&r, workKind, e.work)
 	taskkit.Register(&r, piecesKind, pieces{})
 	taskkit.Register(&r, seatsKind, seats{})

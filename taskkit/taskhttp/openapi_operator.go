@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskbulk"
 	"taskkit.dev/taskkit/taskcause"
 	"taskkit.dev/taskkit/taskops"
 )
@@ -97,6 +98,21 @@ func (s *Server) describeOperators(schemas, paths object) {
 			ErrBadParameter, ErrNotJSON, ErrBodyTooLarge, ErrMediaType))
 		o["requestBody"] = object{"required": true, "content": content(mediaJSON, ref("DeadSelection"))}
 		paths[p+"/dead/"+c.name] = object{"post": o}
+	}
+	bulk := operation("start_bulk", "Retry, stop, pause, resume or delete all jobs that match, by one job", []any{
+		parameter("header", "Idempotency-Key", "a request that is repeated with it starts one", object{"type": "string", "minLength": 1, "maxLength": maxKey}),
+	}, responses(object{"202": object{
+		"description": "The bulk operation. It is a job itself.", "content": content(mediaJSON, ref("BulkStarted")),
+		"headers": object{"Location": object{"description": "the job", "schema": textSchema}, "Idempotent-Replayed": object{"description": "true: an earlier request has started it", "schema": textSchema}},
+	}}, ErrBadParameter, ErrNotJSON, ErrNotPossible, ErrKeyReused, ErrBodyTooLarge, ErrMediaType, ErrShuttingDown))
+	bulk["requestBody"] = object{"required": true, "content": content(mediaJSON, ref("BulkSelection"))}
+	verb := parameter("query", "verb", "the request", object{"type": "string", "enum": taskbulk.Verbs()})
+	verb["required"] = true
+	paths[p+"/bulk"] = object{
+		"get": operation("count_bulk", "Count the jobs that a bulk operation would be for, up to 10,000", append([]any{
+			verb, parameter("query", "status", "only with this status", ref("Status")), parameter("query", "owner", "only of this person", uuidSchema), parentParameter,
+		}, selecting...), responses(object{"200": jsonResponse("The number.", "BulkCount")}, ErrBadParameter)),
+		"post": bulk,
 	}
 	paths[p+"/jobs"] = object{"get": operation("all_jobs", "List the jobs of everybody, newest first", []any{
 		limit, parameter("query", "cursor", "next of the page before", idSchema),
@@ -220,6 +236,20 @@ func operatorSchemas() object {
 				"reason":   reasonSchema,
 			},
 		},
+		"BulkSelection": object{
+			"type": "object", "additionalProperties": false, "required": []string{"verb"},
+			"description": "The jobs that have all that is given, and that the verb is for; all alone means each of them. To stop and to delete need a reason.",
+			"properties": object{
+				"verb": object{"type": "string", "enum": taskbulk.Verbs()}, "all": flagSchema, "kind": kindNameSchema, "status": ref("Status"), "code": codeSchema,
+				"queue": nameSchema, "owner": uuidSchema, "parentId": uuidSchema, "olderThan": ageSchema,
+				"ids":      object{"type": "array", "items": idSchema, "maxItems": bulkCounted},
+				"children": object{"type": "boolean", "description": "children too"},
+				"max":      object{"type": "integer", "minimum": 1, "maximum": 1_000_000, "description": "more jobs are refused"},
+				"reason":   reasonSchema,
+			},
+		},
+		"BulkStarted": nothingElse(object{"id": idSchema, "jobs": countSchema}, "id", "jobs"),
+		"BulkCount":   nothingElse(object{"jobs": countSchema, "exact": object{"type": "boolean", "description": "false: there may be more"}}, "jobs", "exact"),
 		"DeadRefusal": nothingElse(object{"id": idSchema, "problem": ref("Problem")}, "id", "problem"),
 		"DeadReport":  nothingElse(object{"done": countSchema, "refused": countSchema, "refusals": list("DeadRefusal")}, "done", "refused", "refusals"),
 	}

@@ -23,6 +23,7 @@ const (
 	OpReadDead        Operation = "read-dead"
 	OpRetryDead       Operation = "retry-dead"
 	OpDropDead        Operation = "drop-dead" // delete dead letters irrevocably
+	OpBulk            Operation = "bulk"      // retry, stop, pause, resume or delete all jobs that match
 	OpReadLimits      Operation = "read-limits"
 	OpChangeLimits    Operation = "change-limits" // set limits by key, and take back what was set
 	OpReadJobs        Operation = "read-jobs"     // of everybody
@@ -58,6 +59,8 @@ func (s *Server) operatorRoutes() {
 	for _, c := range deadChanges {
 		s.operator("POST "+p+"/dead/"+c.name, c.op, s.changeDead(c))
 	}
+	s.operator("GET "+p+"/bulk", OpReadJobs, s.countBulk)
+	s.operator("POST "+p+"/bulk", OpBulk, s.startBulk)
 	s.operator("GET "+p+"/limits", OpReadLimits, s.listLimits)
 	s.operator("PUT "+p+"/limits", OpChangeLimits, s.setLimit)
 	s.operator("DELETE "+p+"/limits", OpChangeLimits, s.removeLimit)

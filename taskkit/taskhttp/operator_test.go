@@ -34,6 +34,8 @@ var operatorCalls = []struct{ method, template, path, body string }{
 	{"GET", "/dead/jobs", "/dead/jobs?limit=1", ""},
 	{"POST", "/dead/retry", "/dead/retry", `{"code":"database"}`},
 	{"POST", "/dead/drop", "/dead/drop", `{"code":"database","reason":"x"}`},
+	{"GET", "/bulk", "/bulk?verb=retry&kind=work&status=FAILED&code=database&queue=default&olderThan=1h&children=false", ""},
+	{"POST", "/bulk", "/bulk", `{"verb":"pause","kind":"work","status":"QUEUING","queue":"default","reason":"x","max":10}`},
 	{"GET", "/limits", "/limits?limit=1&cursor=a", ""},
 	{"PUT", "/limits", "/limits?key=k", `{"atMost":1}`},
 	{"DELETE", "/limits", "/limits?key=k", ""},
@@ -103,6 +105,7 @@ func TestOperationsOfOperators(t *testing.T) {
 		"POST queues": taskhttp.OpChangeQueues, "GET limits": taskhttp.OpReadLimits, "PUT limits": taskhttp.OpChangeLimits, "DELETE limits": taskhttp.OpChangeLimits,
 		"GET changes": taskhttp.OpReadChanges, "GET doctor": taskhttp.OpReadDoctor,
 		"GET jobs": taskhttp.OpReadJobs, "GET one": taskhttp.OpExplainJobs, "GET workers": taskhttp.OpReadWorkers,
+		"GET bulk": taskhttp.OpReadJobs, "POST bulk": taskhttp.OpBulk,
 		"POST retry": taskhttp.OpRetryDead, "POST drop": taskhttp.OpDropDead,
 	}
 	for _, c := range operatorCalls {
@@ -127,6 +130,7 @@ func TestAnswersToOperatorsAreDocumented(t *testing.T) {
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		e := newEnv(t, db)
 		e.nightly(t, "s")
+		e.start(t, done) // no worker takes it
 		document := newDocument(t)
 		documented := map[string]bool{}
 		for path, methods := range document.Paths {

@@ -172,6 +172,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/jobs/operator/bulk": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Count the jobs that a bulk operation would be for, up to 10,000 */
+        get: operations["count_bulk"];
+        put?: never;
+        /** Retry, stop, pause, resume or delete all jobs that match, by one job */
+        post: operations["start_bulk"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/jobs/operator/changes": {
         parameters: {
             query?: never;
@@ -848,6 +866,38 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        BulkCount: {
+            /** @description false: there may be more */
+            exact: boolean;
+            jobs: number;
+        };
+        /** @description The jobs that have all that is given, and that the verb is for; all alone means each of them. To stop and to delete need a reason. */
+        BulkSelection: {
+            all?: boolean;
+            /** @description children too */
+            children?: boolean;
+            code?: string;
+            ids?: string[];
+            kind?: string;
+            /** @description more jobs are refused */
+            max?: number;
+            olderThan?: string;
+            /** Format: uuid */
+            owner?: string;
+            /** Format: uuid */
+            parentId?: string;
+            queue?: string;
+            /** @description why, for those who operate the service */
+            reason?: string;
+            status?: components["schemas"]["Status"];
+            /** @enum {string} */
+            verb: "retry" | "stop" | "pause" | "resume" | "delete";
+        };
+        BulkStarted: {
+            /** Format: uuid */
+            id: string;
+            jobs: number;
+        };
         ChangePage: {
             changes: components["schemas"]["SettingChange"][];
             /** Format: uuid */
@@ -2370,6 +2420,230 @@ export interface operations {
                 };
             };
             /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    count_bulk: {
+        parameters: {
+            query: {
+                /** @description the request */
+                verb: "retry" | "stop" | "pause" | "resume" | "delete";
+                /** @description only with this status */
+                status?: components["schemas"]["Status"];
+                /** @description only of this person */
+                owner?: string;
+                /** @description only children of this job */
+                parent?: string;
+                /** @description only of this kind */
+                kind?: string;
+                /** @description only with this code of the error */
+                code?: string;
+                /** @description only in this queue */
+                queue?: string;
+                /** @description only those that ended longer ago */
+                olderThan?: string;
+                /** @description true: children of jobs too */
+                children?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The number. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkCount"];
+                };
+            };
+            /** @description bad-parameter */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unavailable */
+            503: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    start_bulk: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description a request that is repeated with it starts one */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BulkSelection"];
+            };
+        };
+        responses: {
+            /** @description The bulk operation. It is a job itself. */
+            202: {
+                headers: {
+                    /** @description true: an earlier request has started it */
+                    "Idempotent-Replayed"?: string;
+                    /** @description the job */
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkStarted"];
+                };
+            };
+            /** @description bad-parameter, not-json */
+            400: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description unauthenticated */
+            401: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description cross-origin, forbidden */
+            403: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description not-possible */
+            409: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description body-too-large */
+            413: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description media-type */
+            415: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description key-reused */
+            422: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description internal */
+            500: {
+                headers: {
+                    /** @description seconds until another try, if it passes */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description shutting-down, unavailable */
             503: {
                 headers: {
                     /** @description seconds until another try, if it passes */
