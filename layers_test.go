@@ -73,7 +73,7 @@ var layers = []layer{
 	{"internal/...", []string{"internal/...", "migrations"}, "internal never imports taskkit, and reaches the tables through internal/store"},
 	{"contrib/grafana", nil, "the board is made of texts"},
 	{"cmd/taskkit/taskkitcli", []string{"cmd/taskkit/internal/command", "taskkit"}, "users mount the commands, and get no demonstration with them"},
-	{"cmd/taskkit/internal/command", []string{"cmd/taskkit/internal/database", "cmd/taskkit/internal/screen", "internal/csvcell", "internal/dialect", "internal/tasksearch", "taskkit/..."}, "the commands that users mount stand on the public packages, and not on the demonstration"},
+	{"cmd/taskkit/internal/command", []string{"cmd/taskkit/internal/database", "cmd/taskkit/internal/screen", "internal/csvcell", "internal/dialect", "internal/migrate", "internal/specform", "internal/tasksearch", "taskkit/..."}, "the commands that users mount stand on the public packages, and not on the demonstration"},
 	{"cmd/...", []string{"cmd/...", "executors/...", "gen/...", "internal/...", "migrations", "taskkit/..."}, "a command may use all but ent"},
 }
 

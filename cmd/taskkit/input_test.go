@@ -37,7 +37,7 @@ func TestWrongInput(t *testing.T) {
 		{2, `unknown command "frob"`, []string{"frob"}},
 		{2, "takes no arguments", []string{"ls", "frob", "-d", missing}},
 		{2, "unknown flag", []string{"ls", "--frob"}},
-		{2, "table or json", []string{"ls", "-o", "xml", "-d", missing}},
+		{2, "table, json, ndjson, name or csv", []string{"ls", "-o", "xml", "-d", missing}},
 		{2, `unknown status "busy"`, []string{"ls", "--status", "busy", "-d", missing}},
 		{2, "not a UUID", []string{"ls", "--owner", "me", "-d", missing}},
 		{2, "1 to 1000", []string{"ls", "-n", "0", "-d", missing}},
@@ -68,7 +68,7 @@ func TestWrongInput(t *testing.T) {
 		{2, "not a positive duration", []string{"prune-events", "--older-than", "0d", "-d", missing}},
 		{2, "not a positive duration", []string{"prune-events", "--older-than", "-1h", "-d", missing}},
 		{2, "not a positive duration", []string{"prune-events", "--older-than", "999999999d", "-d", missing}},
-		{2, "--limit accepts", []string{"prune-events", "--older-than", "90d", "--limit", "0", "-d", missing}},
+		{2, "--batch accepts", []string{"prune-events", "--older-than", "90d", "--batch", "0", "-d", missing}},
 		{2, "mysql databases are not supported", []string{"ls", "-d", "mysql://me@host/x"}},
 		{2, "escape special characters", []string{"ls", "-d", "postgres://me:sec%zzret@host/x"}},
 		{2, "visible to one process only", []string{"ls", "-d", ":memory:"}},
@@ -144,7 +144,7 @@ func TestAmbiguousSuffix(t *testing.T) {
 // Text that differs between runs, which the comparison replaces.
 var (
 	idText   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	timeText = regexp.MustCompile(` \d+\.\ds`)
+	timeText = regexp.MustCompile(`[ \t]\d+\.\ds`)
 	zone     = regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+`)
 )
 
@@ -224,14 +224,15 @@ WHEN  pause   QUEUED  ` + owner + `  not now
 	})
 }
 
-// squeeze replaces runs of blanks by one: the width of a column depends on ids and
-// times.
-func squeeze(s string) string { return regexp.MustCompile(` +`).ReplaceAllString(s, " ") }
+// squeeze replaces runs of blanks and the tab between two cells by one blank, but not at the end of a line.
+func squeeze(s string) string {
+	return regexp.MustCompile(`(?m)[ \t]+$`).ReplaceAllString(regexp.MustCompile(`[ \t]+`).ReplaceAllString(s, " "), "")
+}
 
 // Help is short and has an example, and the summaries have one style.
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	for _, c := range []string{"dev", "migrate", "ls", "show", "items", "buckets", "watch", "stop", "pause", "resume", "approve", "set", "retry", "rm", "prune-events", "explain", "workers", "queues", "dead", "schedules", "limits", "changes", "doctor"} {
+	for _, c := range []string{"dev", "migrate", "ls", "show", "items", "buckets", "watch", "stop", "pause", "resume", "approve", "set", "retry", "rm", "prune-events", "explain", "workers", "queues", "dead", "schedules", "limits", "changes", "doctor", "run", "kinds", "result", "rate", "version"} {
 		status, out, _ := ran(t, "help", c)
 		if status != 0 || !strings.Contains(out, "Examples:\n  taskkit "+c) || strings.Count(out, "\n") > 45 {
 			t.Errorf("taskkit help %s: status %d, want an example within 45 lines:\n%s", c, status, out)

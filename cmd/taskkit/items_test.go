@@ -71,8 +71,8 @@ func TestItems(t *testing.T) {
 		expect(t, 0, "[]", s.args("items", none.String(), "-o", "json", "--skipped")...)
 		expect(t, 0, "item,outcome", s.args("items", none.String(), "-o", "csv")...)
 	})
-	expect(t, 2, "-o accepts csv or table or json", "items", "@last", "-o", "xml")
-	expect(t, 2, "-o accepts table or json", "ls", "-o", "csv")
+	expect(t, 2, "-o accepts table, json, ndjson or csv here", "items", "@last", "-o", "xml")
+	expect(t, 2, "-o accepts table or json here", "doctor", "-o", "csv")
 	expect(t, 2, "no task given", "items")
 }
 
@@ -216,8 +216,8 @@ func TestMID45RetryFailedTogether(t *testing.T) {
 		}
 		expect(t, 0, "gone", s.args("items", "--item", people[2].String(), "-n", "1", "--age", "1h")...)
 		expect(t, 0, "no records", s.args("items", "--item", "7")...)
-		expect(t, 2, "-n accepts", s.args("items", "--item", "7", "-n", "0")...)
-		expect(t, 2, "-n: 1001 is not", s.args("items", "--item", "7", "-n", "1001")...)
+		expect(t, 2, "--limit accepts", s.args("items", "--item", "7", "-n", "0")...)
+		expect(t, 2, "--limit accepts", s.args("items", "--item", "7", "-n", "1001")...)
 		expect(t, 2, "--age accepts", s.args("items", "--item", "7", "--age", "old")...)
 		expect(t, 2, "leave the task out", s.args("items", ids[0], "--item", "7")...)
 		expect(t, 0, "retries 2 failed items", s.args("retry-failed", "--kind", "watch", "--since", "1h", "--item", people[1].String(), "--item", people[2].String(), "--owner", people[0].String(), "--run-as", people[0].String())...)

@@ -38,7 +38,7 @@ func TestShowPreview(t *testing.T) {
 			return next, err
 		})
 		expect(t, 0, "", s.args("watch", id.String())...)
-		for _, want := range []string{"nothing of this has been written", "watched  insert  2", "watched  1", "Samples", "succeeded", "the real task will take about "} {
+		for _, want := range []string{"nothing of this has been written", "watched\tinsert\t2", "watched\t1", "Samples", "succeeded", "the real task will take about "} {
 			expect(t, 0, want, s.args("show", id.String())...)
 		}
 		_, out, _ := ran(t, s.args("show", id.String(), "-o", "json")...)

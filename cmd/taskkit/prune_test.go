@@ -23,7 +23,7 @@ VALUES ($1, $2, '2020-01-01 00:00:00.000', 'pause', 'QUEUED')`, uuid.Must(uuid.N
 		if _, err := s.client.Pause(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, 0, "deleted 5 events\n", s.args("prune-events", "--older-than", "90d", "--limit", "2")...)
+		expect(t, 0, "deleted 5 events\n", s.args("prune-events", "--older-than", "90d", "--batch", "2")...)
 		expect(t, 0, `"deleted": 0`, s.args("prune-events", "--older-than", "36h", "-o", "json")...)
 		if events, err := s.client.Events(t.Context(), id, 10); err != nil || len(events) != 1 {
 			t.Errorf("events %+v, %v; want 1", events, err)

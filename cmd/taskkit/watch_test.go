@@ -224,7 +224,7 @@ func TestDevKeepsRunning(t *testing.T) {
 		newest[row[1]] = max(newest[row[1]], row[0]) // an ID has the time of its registration
 	}
 	for _, worker := range []string{"dev1", "dev2"} {
-		if !strings.HasSuffix(strings.TrimSpace(newest[worker]), " left") {
+		if !strings.HasSuffix(strings.TrimSpace(newest[worker]), "\tleft") {
 			t.Errorf("want that %s ended in order:\n%s", worker, out)
 		}
 	}

@@ -12,12 +12,12 @@ import (
 // LimitUse says how a limit is used.
 type LimitUse struct {
 	Key       string `json:"key"`
-	AtMost    int    `json:"atMost"`    // what holds; if the tasks differ, the smallest of theirs
+	AtMost    int    `json:"at_most"`   // what holds; if the tasks differ, the smallest of theirs
 	Set       bool   `json:"set"`       // by [Operator.SetLimit]
 	Executing int64  `json:"executing"` // tasks with a permit
 	Waiting   int64  `json:"waiting"`   // tasks that wait for one
 	// MoreWaiting: at least Waiting tasks wait: 300 were read, and AtMost is the smallest of these.
-	MoreWaiting bool `json:"moreWaiting,omitempty"`
+	MoreWaiting bool `json:"more_waiting,omitempty"`
 	// Tasks are the first tasks with a permit, by their ids, at most three.
 	Tasks []LimitTask `json:"tasks,omitempty"`
 }

@@ -6,16 +6,18 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
+	"taskkit.dev/internal/csvcell"
 	"taskkit.dev/taskkit"
 )
 
 func (a *App) bucketsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   bucketsName + " TASK",
+	return with(itemFormats, &cobra.Command{
+		Use:   "buckets TASK",
 		Short: "Report the buckets of a task",
 		Long: `Report the buckets of a task: number, segment, status, items, times and skew, which is the
 duration of a bucket divided by the mean of those that have ended. Buckets that have not been
@@ -29,7 +31,7 @@ writes it while it reads it.`,
 				return a.buckets(c.Context(), db, t.ID)
 			})
 		},
-	}
+	})
 }
 
 // buckets writes the report in the chosen format. A table has fewer columns.
@@ -37,9 +39,9 @@ func (a *App) buckets(ctx context.Context, db *Connection, id taskkit.ID) error 
 	out := bufio.NewWriter(a.out)
 	var err error
 	switch {
-	case a.output == jsonFormat:
-		err = bucketsJSON(ctx, db, id, out)
-	case a.output == "csv" && !a.out.Terminal:
+	case a.output == jsonFormat, a.output == ndjsonFormat:
+		err = bucketsJSON(ctx, db, id, out, a.output)
+	case a.output == csvFormat && !a.out.Terminal:
 		err = db.WriteBuckets(ctx, id, out)
 	default:
 		err = a.bucketsRead(ctx, db, id, out)
@@ -67,9 +69,9 @@ func (a *App) bucketsRead(ctx context.Context, db *Connection, id taskkit.ID, ou
 			line[i] = screen.Clean(line[i])
 		}
 		switch {
-		case a.output == "csv" && !end:
+		case a.output == csvFormat && !end:
 			_ = w.Write(line) // Error returns its error
-		case a.output == "csv":
+		case a.output == csvFormat:
 			w.Flush()
 			return w.Error()
 		case n == 0:
@@ -92,25 +94,55 @@ func bucketRow(l []string) []string {
 	return []string{l[0], screen.Short(l[2], 60), l[3], l[6], l[7], l[8], l[11], l[12], l[1]}
 }
 
-// bucketsJSON writes the buckets as the API returns them. A task without buckets has none.
-func bucketsJSON(ctx context.Context, db *Connection, id taskkit.ID, out io.Writer) error {
-	w := newArray(out)
-	for after := (taskkit.ID{}); ; {
-		page, err := db.Children(ctx, id, after, tableRows)
+// skippedBucket is a bucket that was not submitted, since its condition left it out.
+type skippedBucket struct {
+	Bucket  int64  `json:"bucket"`
+	Segment string `json:"segment"`
+	Status  string `json:"status"` // SKIPPED
+	Code    string `json:"code,omitempty"`
+}
+
+// bucketsJSON writes the buckets as the API returns them, and between them those that were skipped.
+func bucketsJSON(ctx context.Context, db *Connection, id taskkit.ID, out io.Writer, format string) error {
+	from, to := io.Pipe()
+	defer from.Close() // so that the writer ends
+	go func() { to.CloseWithError(db.WriteBuckets(ctx, id, to)) }()
+	report := csv.NewReader(from)
+	w := newArray(out, format)
+	var page []*taskkit.Child
+	after := taskkit.ID{}
+	for first := true; ; first = false {
+		line, err := report.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return w.end()
+		case err != nil:
+			return err
+		case first: // the header
+			continue
+		}
+		number, err := strconv.ParseInt(line[0], 10, 64)
 		if err != nil {
 			return err
 		}
-		for _, child := range page {
-			after = child.ID
-			if child.Bucket == 0 {
-				continue
-			}
-			if err := w.add(operatorsChild(child)); err != nil {
+		if line[3] == "SKIPPED" {
+			if err := w.add(skippedBucket{number, csvcell.Read(line[2]), line[3], csvcell.Read(line[len(line)-1])}); err != nil {
 				return err
 			}
+			continue
 		}
-		if len(page) < tableRows {
-			return w.end()
+		if len(page) == 0 {
+			if page, err = db.Children(ctx, id, after, tableRows); err != nil {
+				return err
+			}
+			if len(page) == 0 { // the report has read one that has come since
+				return w.end()
+			}
+			after = page[len(page)-1].ID
 		}
+		if err := w.add(operatorsChild(page[0])); err != nil {
+			return err
+		}
+		page = page[1:]
 	}
 }

@@ -1,8 +1,6 @@
 package command
 
 import (
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,7 +12,7 @@ import (
 
 func (a *App) changesCommand() *cobra.Command {
 	var f taskops.ChangeFilter
-	c := &cobra.Command{
+	c := with(listFormats, &cobra.Command{
 		Use:   "changes [queue|limit|schedule [NAME]]",
 		Short: "List who changed queues, limits and schedules",
 		Long: `List the changes of queues, limits and schedules, newest first: who made them, when and why, and
@@ -39,8 +37,8 @@ what was there before and after. They are kept as long as the events of tasks.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
-			if f.Limit < 1 || f.Limit > 1000 {
-				return usage("--limit accepts 1 to 1000, not %d", f.Limit)
+			if err := checkLimit(f.Limit); err != nil {
+				return err
 			}
 			db, err := a.Connect(c.Context())
 			if err != nil {
@@ -51,23 +49,20 @@ what was there before and after. They are kept as long as the events of tasks.`,
 			if err != nil {
 				return err
 			}
-			return a.print(changes, func(io.Writer) {
-				if len(changes) == 0 {
-					fmt.Fprintln(a.err, "no changes are recorded")
-					return
-				}
-				rows := make([][]string, len(changes))
-				for i, c := range changes {
+			return printList(a, changes, list[taskops.SettingChange]{
+				none:   "no changes are recorded",
+				name:   func(c taskops.SettingChange) string { return c.Name },
+				header: []string{"time", "setting", "name", "action", "from", "to", "by", "reason"},
+				row: func(c taskops.SettingChange) []string {
 					by := ""
 					if c.Actor != uuid.Nil {
 						by = c.Actor.String()
 					}
-					rows[i] = []string{c.Created.UTC().Format(time.RFC3339), string(c.Setting), c.Name, c.Action, c.From, c.To, by, screen.Short(c.Reason, 60)}
-				}
-				a.out.Table([]string{"time", "setting", "name", "action", "from", "to", "by", "reason"}, rows)
+					return []string{c.Created.UTC().Format(time.RFC3339), string(c.Setting), c.Name, c.Action, c.From, c.To, by, screen.Short(c.Reason, 60)}
+				},
 			})
 		},
-	}
-	c.Flags().IntVar(&f.Limit, "limit", tableRows, "maximum `number` of changes")
+	})
+	rowsFlag(c, &f.Limit, tableRows, "changes")
 	return c
 }

@@ -11,11 +11,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -81,12 +79,15 @@ stopped or deleted, 5 timeout, 130 interrupted. The command doctor has statuses 
 		flags.StringVarP(&a.url, "database-url", "d", "", "a postgres:// `URL` or the path of an SQLite file (default $DATABASE_URL)")
 		flags.StringVar(&a.schema, "schema", config.Schema, "PostgreSQL schema of taskkit's tables (default "+taskkit.DefaultSchema+")")
 	}
-	flags.StringVarP(&a.output, "output", "o", tableFormat, "output `format`: table or json")
+	flags.StringVarP(&a.output, "output", "o", tableFormat, "output `format`: table, json and, of some commands, ndjson, csv or name")
+	_ = a.root.RegisterFlagCompletionFunc("output", func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return formats(c), cobra.ShellCompDirectiveNoFileComp
+	})
 	a.root.AddCommand(
 		a.migrateCommand(),
-		a.lsCommand(), a.showCommand(), a.itemsCommand(), a.bucketsCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(), a.limitsCommand(), a.queuesCommand(), a.changesCommand(), a.deadCommand(),
+		a.runCommand(), a.kindsCommand(), a.lsCommand(), a.showCommand(), a.itemsCommand(), a.bucketsCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(), a.limitsCommand(), a.queuesCommand(), a.changesCommand(), a.deadCommand(),
 		a.stopCommand(), a.pauseCommand(), a.resumeCommand(), a.approveCommand(), a.setCommand(), a.retryCommand(), a.retryItemsCommand(),
-		a.continueCommand(), a.applyCommand(), a.rmCommand(), a.pruneEventsCommand(), a.schedulesCommand(), a.doctorCommand(), a.intakeCommand(),
+		a.continueCommand(), a.applyCommand(), a.rmCommand(), a.rateCommand(), a.resultCommand(), a.versionCommand(), a.pruneEventsCommand(), a.schedulesCommand(), a.doctorCommand(), a.intakeCommand(),
 	)
 	return a
 }
@@ -115,6 +116,7 @@ func (a *App) Complete() *cobra.Command {
 	var complete func(*cobra.Command)
 	complete = func(c *cobra.Command) {
 		c.SilenceUsage = true
+		a.completions(c)
 		if check := c.Args; check != nil {
 			c.Args = func(c *cobra.Command, args []string) error { return a.report(c, check(c, args)) }
 		}
@@ -132,12 +134,8 @@ func (a *App) Complete() *cobra.Command {
 // run runs a command until it ends or the program gets a signal. After the first signal the next ends the program at once.
 func (a *App) run(c *cobra.Command, args []string, run func(*cobra.Command, []string) error) error {
 	a.out, a.err = screen.New(c.OutOrStdout()), screen.New(c.ErrOrStderr())
-	formats := outputs
-	if c.Name() == itemsName || c.Name() == bucketsName {
-		formats = listOutputs
-	}
-	if !slices.Contains(formats, a.output) {
-		return usage("-o accepts %s, not %q", strings.Join(formats, " or "), a.output)
+	if err := a.checkOutput(c); err != nil {
+		return err
 	}
 	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -196,15 +194,6 @@ func (a *App) named(text string) string {
 		return "taskkit " + name
 	})
 }
-
-// The formats of output.
-const (
-	tableFormat = "table"
-	jsonFormat  = "json"
-)
-
-// outputs are the formats that every command writes.
-var outputs = []string{tableFormat, jsonFormat}
 
 // The exit statuses.
 const (
@@ -271,11 +260,12 @@ func exitCode(err error) int {
 		u       *usageError
 		option  *taskkit.OptionError
 		planned *taskops.ScheduleError
+		spec    *taskkit.SpecError
 	)
 	switch {
 	case errors.As(err, &o):
 		return o.code
-	case errors.As(err, &u), errors.As(err, &option), errors.As(err, &planned):
+	case errors.As(err, &u), errors.As(err, &option), errors.As(err, &planned), errors.As(err, &spec):
 		return exitUsage
 	default:
 		return exitError
@@ -304,13 +294,4 @@ func ExitStatus(err error) int {
 		return e.Status
 	}
 	return exitError
-}
-
-// print writes a result, as a table or as JSON.
-func (a *App) print(asJSON any, table func(w io.Writer)) error {
-	if a.output == jsonFormat {
-		return screen.JSON(a.out, asJSON)
-	}
-	table(a.out)
-	return nil
 }

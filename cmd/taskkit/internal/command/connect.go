@@ -131,7 +131,13 @@ func noTask(id taskkit.ID) error {
 // several adds to an error the tasks that a suffix matches.
 func several(err error) error {
 	var e *taskkit.IDError
-	if !errors.As(err, &e) || len(e.Matches) == 0 {
+	if !errors.As(err, &e) {
+		return err
+	}
+	if len(e.Matches) == 0 {
+		if len(e.Text) >= firstDigits && len(e.Text) < len(uuid.Nil.String()) {
+			return fmt.Errorf("%w. Ids of one time begin alike: give the last characters, not the first; `taskkit ls` lists them", err)
+		}
 		return err
 	}
 	ids := make([]string, len(e.Matches))
@@ -141,14 +147,21 @@ func several(err error) error {
 	return errors.New(sentence(err) + ": " + strings.Join(ids, ", "))
 }
 
-// personFlag is a flag that takes the id of a person.
+// firstDigits is the length of a text from which it may be the beginning of an id.
+const firstDigits = 8
+
+// personFlag is a flag that takes the id of a person, or system.
 type personFlag struct{ uuid.UUID }
 
 // Set implements pflag.Value.
 func (p *personFlag) Set(s string) error {
+	if s == "system" {
+		p.UUID = taskkit.SystemOwner
+		return nil
+	}
 	id, err := uuid.Parse(s)
 	if err != nil {
-		return errors.New("not a UUID")
+		return errors.New("not a UUID, and not system")
 	}
 	p.UUID = id
 	return nil
@@ -164,3 +177,11 @@ func (p *personFlag) String() string {
 
 // Type implements pflag.Value.
 func (*personFlag) Type() string { return "uuid" }
+
+// owns makes the person the owner of what is submitted.
+func (p *personFlag) owns() taskkit.SubmitOption {
+	if p.UUID == taskkit.SystemOwner {
+		return taskkit.System()
+	}
+	return taskkit.OwnedBy(p.UUID)
+}

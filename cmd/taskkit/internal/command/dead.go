@@ -130,13 +130,18 @@ func (a *App) dead(ctx context.Context, f taskops.DeadFilter) error {
 	})
 }
 
+// noDead says that there is nothing to do.
+func (a *App) noDead() error {
+	return a.print(&taskops.DeadReport{}, func(io.Writer) { fmt.Fprintln(a.err, "no dead letters match") })
+}
+
 func (a *App) deadShowCommand() *cobra.Command {
 	var (
 		f      deadFlags
 		limit  int
 		before string
 	)
-	c := &cobra.Command{
+	c := with(rowFormats, &cobra.Command{
 		Use:   "show",
 		Short: "List the tasks of a group of dead letters",
 		Long:  "List the tasks that are dead letters, newest first. A list that reaches its limit ends\nwith the flag that continues it.",
@@ -144,8 +149,8 @@ func (a *App) deadShowCommand() *cobra.Command {
   taskkit dead show --older-than 14d -n 100 -o json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if limit < 1 || limit > 1000 {
-				return usage("-n accepts 1 to 1000, not %d", limit)
+			if err := checkLimit(limit); err != nil {
+				return err
 			}
 			if before != "" {
 				if err := checkID(before); err != nil {
@@ -175,9 +180,9 @@ func (a *App) deadShowCommand() *cobra.Command {
 			}
 			return a.printTasks(c.Context(), db, tasks, next, "no dead letters")
 		},
-	}
+	})
 	f.add(c)
-	c.Flags().IntVarP(&limit, "number", "n", 20, "at most so many")
+	rowsFlag(c, &limit, 20, "tasks")
 	c.Flags().StringVar(&before, "before", "", "only tasks older than this `task`")
 	return c
 }
@@ -220,6 +225,8 @@ func (a *App) deadRequestCommand(c *cobra.Command, do func(*taskops.Operator, co
 			number, flags := screen.Count(tasks), "--yes"
 			if len(groups.Truncated) > 0 {
 				number += " or more"
+			} else if tasks == 0 {
+				return a.noDead()
 			}
 			if changed(c, selection...) == 0 {
 				flags = "--all --yes"
@@ -229,6 +236,9 @@ func (a *App) deadRequestCommand(c *cobra.Command, do func(*taskops.Operator, co
 		report, err := do(db.Operator, c.Context(), filter, who.options()...)
 		if err != nil {
 			return err
+		}
+		if report.Done+report.Refused == 0 {
+			return a.noDead()
 		}
 		return a.print(report, func(w io.Writer) {
 			fmt.Fprintf(w, "%s: %s, refused: %s\n", done, screen.Count(report.Done), screen.Count(report.Refused))

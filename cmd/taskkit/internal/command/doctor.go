@@ -90,7 +90,7 @@ func (a *App) printReport(r *taskdoctor.Report) {
 		if f.Since != nil {
 			since = f.Since.UTC().Format(time.RFC3339)
 		}
-		a.out.Fields([][2]string{{"  since", since}, {"  affected", affected}, {"  fix", f.Fix}, {"  run", f.Command}, {"  sql", f.SQL}, {"  see", f.Docs}})
+		a.out.Fields([][2]string{{"  since", since}, {"  affected", affected}, {"  fix", f.Fix}, {"  run", a.named(f.Command)}, {"  sql", f.SQL}, {"  see", f.Docs}})
 	}
 	for _, u := range r.Unknown {
 		fmt.Fprintf(a.err, "unknown: %s: %s\n", screen.Clean(u.Check), screen.Text(u.Reason))

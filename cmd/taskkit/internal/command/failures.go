@@ -63,7 +63,7 @@ func (a *App) retrySelected(ctx context.Context, args []string, f *failureFlags,
 		selected.Tasks = append(selected.Tasks, t.ID)
 	}
 	if f.owner.String() != "" {
-		opts = append(opts, taskkit.OwnedBy(f.owner.UUID))
+		opts = append(opts, f.owner.owns())
 	}
 	if f.runAs.String() != "" {
 		opts = append(opts, taskkit.RunAs(f.runAs.UUID))

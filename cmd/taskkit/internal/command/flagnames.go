@@ -16,6 +16,9 @@ var flagNames = map[string]string{
 	"WithReason":           "--reason",
 	"WithStopAfter":        "--stop-after",
 	"WithSkip":             "--skip",
+	"WithPreview":          "--preview",
+	"WithNotBefore":        "--at",
+	"WithIdempotencyKey":   "--key",
 	"WithPriority":         "--priority",
 	"WithQueue":            "--queue",
 	"WithSchema":           "--schema",
@@ -28,6 +31,7 @@ var flagNames = map[string]string{
 	"MaxParallel":          "--max-parallel",
 	"Client.Change":        "taskkit set",
 	"Client.Children":      "taskkit show",
+	"WriteBuckets":         "taskkit buckets",
 	"Approve":              "taskkit approve",
 	"Filter.Kinds":         "--kind",
 	"Filter.Statuses":      "--status",
@@ -36,7 +40,7 @@ var flagNames = map[string]string{
 	"Filter.EndedFor":      "--older-than",
 	"Filter.Reference":     "--reference",
 	"Filter.UniqueKey":     "--unique-key",
-	"ItemBounds.Records":   "-n",
+	"ItemBounds.Records":   "--limit",
 	"Failures.Tasks":       "TASK",
 	"Failures.Kind":        "--kind",
 	"Failures.From":        "--since",
@@ -54,7 +58,7 @@ var flagNames = map[string]string{
 // argumentNames are more of them, which are names only at the beginning of an error: they are words, too.
 var argumentNames = map[string]string{
 	"name":      "NAME",
-	"limit":     "--limit",
+	"limit":     "--batch",
 	"corrected": "--corrected",
 }
 

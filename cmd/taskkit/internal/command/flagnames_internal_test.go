@@ -22,7 +22,7 @@ func TestSentenceNamesFlags(t *testing.T) {
 	for want, err := range map[string]error{
 		"--by: taskkit approve needs it: name the person who approves":    &taskkit.OptionError{Option: "WithActor", Problem: "Approve needs it: name the person who approves"},
 		"--stop-after: only these take it; taskkit set changes the limit": fmt.Errorf("x: %w", &taskkit.OptionError{Option: "WithStopAfter", Problem: "only these take it; Client.Change changes the limit"}),
-		"--limit: it must be positive, such as 1000":                      &taskkit.OptionError{Option: "limit", Problem: "it must be positive, such as 1000"},
+		"--batch: it must be positive, such as 1000":                      &taskkit.OptionError{Option: "limit", Problem: "it must be positive, such as 1000"},
 		"--code: contains a NUL byte":                                     &taskkit.OptionError{Option: "Filter.Code", Problem: "contains a NUL byte"},
 		"--cron of schedule \"a\" refused, nothing was stored: never":     &taskops.ScheduleError{Schedule: "a", Field: "Cron", Problem: "never"},
 		"WithActor is in the text of an executor":                         errors.New("WithActor is in the text of an executor"),
@@ -66,6 +66,9 @@ func TestFlagNames(t *testing.T) {
 		}
 	}
 	walk(New(Config{}).Root())
+	kind := new(cobra.Command) // as if there were one
+	new(runFlags).add(kind)
+	walk(kind)
 	for _, names := range []map[string]string{flagNames, argumentNames, scheduleNames} {
 		for name, flag := range names {
 			if strings.HasPrefix(flag, "--") && !flags[flag] {

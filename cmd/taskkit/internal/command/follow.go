@@ -54,8 +54,8 @@ func (a *App) printMade(ctx context.Context, db *Connection, id taskkit.ID, does
 	if err != nil {
 		return err
 	}
-	return a.print(operatorsTask(made), func(w io.Writer) {
-		fmt.Fprintln(w, screen.Text(fmt.Sprintf("task %s %s", id, does(made))))
+	return a.printNamed(id.String(), operatorsTask(made), func(w io.Writer) {
+		fmt.Fprintln(w, a.named(screen.Text(fmt.Sprintf("task %s %s", id, does(made)))))
 	})
 }
 
@@ -83,7 +83,7 @@ func (f *submitFlags) options() (opts []taskkit.SubmitOption) {
 
 func (a *App) continueCommand() *cobra.Command {
 	var flags submitFlags
-	c := &cobra.Command{
+	c := with(listFormats, &cobra.Command{
 		Use:   "continue TASK...",
 		Short: "Submit tasks that go on where stopped or failed ones ended",
 		Long: `Submit a new task for each task that was stopped, or is in ERROR or FAILURE. It goes
@@ -95,14 +95,14 @@ as it is and can no longer be retried.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.follow(c, args, "continues", flags.options(), (*taskkit.Client).Continue)
 		},
-	}
+	})
 	flags.add(c)
 	return c
 }
 
 func (a *App) applyCommand() *cobra.Command {
 	var flags submitFlags
-	c := &cobra.Command{
+	c := with(listFormats, &cobra.Command{
 		Use:   "apply TASK...",
 		Short: "Submit the tasks that previews have previewed",
 		Long: `Submit a new task for each preview that has COMPLETED, over exactly the set that was
@@ -113,7 +113,7 @@ previewed. Read the preview first, with "taskkit show TASK".`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.follow(c, args, "applies the preview", flags.options(), (*taskkit.Client).Apply)
 		},
-	}
+	})
 	flags.add(c)
 	return c
 }
@@ -124,7 +124,7 @@ func (a *App) retryItemsCommand() *cobra.Command {
 		choice failureFlags
 		file   string
 	)
-	c := &cobra.Command{
+	c := with(listFormats, &cobra.Command{
 		Use:   "retry-failed [TASK...]",
 		Short: "Submit tasks for the failed items of others",
 		Long: `Submit a new task for each task that has ended, over its failed items.
@@ -145,7 +145,7 @@ not even the order. - is the standard input.`,
 			}
 			return taskArgs(math.MaxInt)(c, args)
 		},
-	}
+	})
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if choice.given() {
 			if file != "" {

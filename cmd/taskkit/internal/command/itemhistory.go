@@ -22,7 +22,7 @@ func (f *historyFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.item, "item", "", "what became of this `item`, a text or JSON, in all tasks")
 	flags.StringVar(&f.kind, "kind", "", "with --item: only in tasks of this `kind`")
-	flags.IntVarP(&f.records, "records", "n", 5, "with --item: the greatest `number` of records")
+	rowsFlag(c, &f.records, 5, "records, with --item")
 	flags.StringVar(&f.age, "age", "", "with --item: only records that are at most so `old`, such as 36h or 7d")
 }
 
@@ -32,8 +32,8 @@ func (a *App) itemHistory(ctx context.Context, hasTask bool, f *historyFlags) er
 		return usage("--item is about all tasks: leave the task out")
 	}
 	bounds := taskkit.ItemBounds{Records: f.records}
-	if f.records < 1 {
-		return usage("-n accepts 1 to 1000, not %d", f.records)
+	if err := checkLimit(f.records); err != nil {
+		return err
 	}
 	if f.age != "" {
 		var err error
@@ -53,10 +53,10 @@ func (a *App) itemHistory(ctx context.Context, hasTask bool, f *historyFlags) er
 	out := bufio.NewWriter(a.out)
 	var w itemWriter
 	switch a.output {
-	case "csv":
+	case csvFormat:
 		w = newItemCSV(out, a.out.Terminal, false)
-	case jsonFormat:
-		w = itemJSON{newArray(out)}
+	case jsonFormat, ndjsonFormat:
+		w = itemJSON{newArray(out, a.output)}
 	default:
 		var rows [][]string
 		for i := range records {

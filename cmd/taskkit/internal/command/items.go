@@ -6,7 +6,9 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,25 +18,17 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// itemsName and bucketsName are the names of the commands that also write CSV.
-const (
-	itemsName   = "items"
-	bucketsName = "buckets"
-)
-
-// listOutputs are the formats of these commands.
-var listOutputs = append([]string{"csv"}, outputs...)
-
 func (a *App) itemsCommand() *cobra.Command {
 	all := [...]taskkit.Outcome{
 		taskkit.OutcomeFailed, taskkit.OutcomeSkipped, taskkit.OutcomeDeferred, taskkit.OutcomeSucceeded, taskkit.OutcomeUnprocessed,
 	}
 	var (
 		chosen  [len(all)]bool
+		named   []string
 		history historyFlags
 	)
-	c := &cobra.Command{
-		Use:   itemsName + " [TASK]",
+	c := with(itemFormats, &cobra.Command{
+		Use:   "items [TASK]",
 		Short: "List the items of a task",
 		Long: `List the items of a task by their outcome, in the order of its list. Without a flag, the
 failed ones come first and the skipped ones follow. Deferred ones will be tried again. Only
@@ -65,6 +59,13 @@ records, and 3 of a task; -n and --age change that.`,
 				return a.itemHistory(c.Context(), len(args) > 0, &history)
 			}
 			var outcomes []taskkit.Outcome
+			for _, name := range named {
+				if i := slices.Index(all[:], taskkit.Outcome(name)); i >= 0 {
+					chosen[i] = true
+					continue
+				}
+				return usage("there is no outcome %q: use %s", screen.Clean(name), joined(all[:]))
+			}
 			for i, o := range all {
 				if chosen[i] {
 					outcomes = append(outcomes, o)
@@ -77,13 +78,18 @@ records, and 3 of a task; -n and --age change that.`,
 				return a.items(c.Context(), db, t.ID, outcomes)
 			})
 		},
-	}
+	})
 	for i, o := range all {
-		c.Flags().BoolVar(&chosen[i], string(o), false, "list "+string(o)+" items")
+		c.Flags().BoolVar(&chosen[i], string(o), false, "short for --outcome "+string(o))
 	}
+	c.Flags().StringSliceVar(&named, "outcome", nil, "list items with these `outcomes`: "+joined(all[:]))
+	_ = c.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions(strings.Split(joined(all[:]), ", "), cobra.ShellCompDirectiveNoFileComp))
 	history.add(c)
 	return c
 }
+
+// itemFormats are the formats of lists that may have any length.
+const itemFormats = tableFormat + " " + jsonFormat + " " + ndjsonFormat + " " + csvFormat
 
 // itemWriter writes items one by one, in one of the formats.
 type itemWriter interface {
@@ -97,10 +103,10 @@ func (a *App) items(ctx context.Context, db *Connection, id taskkit.ID, outcomes
 	out := bufio.NewWriter(a.out)
 	var w itemWriter
 	switch a.output {
-	case "csv":
+	case csvFormat:
 		w = newItemCSV(out, a.out.Terminal, len(outcomes) == 1 && outcomes[0] == taskkit.OutcomeFailed)
-	case jsonFormat:
-		w = itemJSON{newArray(out)}
+	case jsonFormat, ndjsonFormat:
+		w = itemJSON{newArray(out, a.output)}
 	default:
 		w = &itemTable{out: a.out, err: a.err, header: []string{"item", "outcome", "code", "detail", "position", "attempt", "time"}}
 	}

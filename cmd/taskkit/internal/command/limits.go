@@ -13,7 +13,7 @@ import (
 )
 
 func (a *App) limitsCommand() *cobra.Command {
-	c := &cobra.Command{
+	c := with(listFormats, &cobra.Command{
 		Use:   "limits",
 		Short: "List the limits by key, and set them",
 		Long: `List the limits by key: how many tasks with a key may execute at once, how many do, how
@@ -40,23 +40,20 @@ many wait for a permit (300+: more wait than are counted), and which tasks have 
 				}
 				after = page[len(page)-1].Key
 			}
-			return a.print(limits, func(io.Writer) {
-				if len(limits) == 0 {
-					fmt.Fprintln(a.err, "no task has a limit, and none is set")
-					return
-				}
-				rows := make([][]string, len(limits))
-				for i, l := range limits {
+			return printList(a, limits, list[taskops.LimitUse]{
+				none:   "no task has a limit, and none is set",
+				name:   func(l taskops.LimitUse) string { return l.Key },
+				header: []string{"key", "at most", "by", "executing", "waiting", "tasks with a permit"}, numbers: []int{2, 4, 5},
+				row: func(l taskops.LimitUse) []string {
 					by := "tasks"
 					if l.Set {
 						by = "set"
 					}
-					rows[i] = []string{l.Key, fmt.Sprint(l.AtMost), by, fmt.Sprint(l.Executing), atLeast(l.Waiting, l.MoreWaiting), limitTasks(l)}
-				}
-				a.out.Table([]string{"key", "at most", "by", "executing", "waiting", "tasks with a permit"}, rows, 1, 3, 4)
+					return []string{l.Key, fmt.Sprint(l.AtMost), by, fmt.Sprint(l.Executing), atLeast(l.Waiting, l.MoreWaiting), limitTasks(l)}
+				},
 			})
 		},
-	}
+	})
 	c.AddCommand(a.setLimitCommand())
 	return c
 }
@@ -79,7 +76,8 @@ func (a *App) setLimitCommand() *cobra.Command {
 		Use:   "set KEY N",
 		Short: "Set how many tasks with a key execute at once",
 		Long: `Set how many tasks with a key execute at once, whatever the tasks say. More makes waiting
-tasks due. Less ends none that execute: it takes effect as they end. 0 takes back what was set.`,
+tasks due. Less ends none that execute: it takes effect as they end. 0 removes what was set: the tasks then have
+the limits that they were submitted with.`,
 		Example: `  taskkit limits set "program 7" 4`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 2 {
@@ -90,7 +88,7 @@ tasks due. Less ends none that execute: it takes effect as they end. 0 takes bac
 		RunE: func(c *cobra.Command, args []string) error {
 			n, err := strconv.Atoi(args[1])
 			if err != nil {
-				return usage("%q is not a number of tasks: use a number from 1, or 0 to take back what was set", args[1])
+				return usage("%q is not a number of tasks: use a number from 1, or 0 to remove what was set", args[1])
 			}
 			db, err := a.Connect(c.Context())
 			if err != nil {
@@ -102,9 +100,9 @@ tasks due. Less ends none that execute: it takes effect as they end. 0 takes bac
 			}
 			text := fmt.Sprintf("at most %d tasks with the key %q execute at once", n, args[0])
 			if n == 0 {
-				text = fmt.Sprintf("what the tasks with the key %q say holds again", args[0])
+				text = fmt.Sprintf("no limit is set for the key %q: each task with it has the limit that it was submitted with", args[0])
 			}
-			return a.print(map[string]any{"key": args[0], "atMost": n}, func(w io.Writer) { fmt.Fprintln(w, screen.Text(text)) })
+			return a.print(map[string]any{"key": args[0], "at_most": n}, func(w io.Writer) { fmt.Fprintln(w, screen.Text(text)) })
 		},
 	}
 	who.add(c, "with the limit")

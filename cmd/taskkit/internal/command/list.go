@@ -3,9 +3,9 @@ package command
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,21 +27,25 @@ func (a *App) lsCommand() *cobra.Command {
 		status []string
 		parent string
 		before string
+		follow bool
 	)
-	c := &cobra.Command{
+	c := with(rowFormats, &cobra.Command{
 		Use:   "ls",
 		Short: "List tasks, newest first",
 		Long: `List tasks, newest first. Children, such as the buckets of a task, are listed with --children, and
 where --parent, --reference or --unique-key selects them. A list that reaches its limit, or has read 500,000
 tasks to find them, ends with the flag that continues it.`,
 		Example: `  taskkit ls --status failure,error
-  taskkit ls --running
+  taskkit ls --running --watch
   taskkit ls --parent @last --status failure
   taskkit ls --kind send_email -n 100 -o json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if f.Limit < 1 || f.Limit > 1000 {
-				return usage("-n accepts 1 to 1000, not %d", f.Limit)
+			if err := checkLimit(f.Limit); err != nil {
+				return err
+			}
+			if follow && a.output != tableFormat && a.output != ndjsonFormat {
+				return usage("--watch prints a table, or lines with -o ndjson")
 			}
 			for _, s := range status {
 				is := taskkit.Status(strings.ToUpper(strings.TrimSpace(s)))
@@ -58,15 +62,18 @@ tasks to find them, ends with the flag that continues it.`,
 					return err
 				}
 			}
-			for flag, value := range map[string]string{"parent": parent, "reference": f.Reference, "unique-key": f.UniqueKey} {
-				if value == "" && c.Flags().Changed(flag) {
+			for flag, empty := range map[string]bool{
+				"parent": parent == "", "reference": f.Reference == "", "unique-key": f.UniqueKey == "", "queue": f.Queue == "", "status": len(status) == 0,
+				"kind": len(f.Kinds) == 0 || slices.Contains(f.Kinds, ""),
+			} {
+				if empty && c.Flags().Changed(flag) {
 					return usage("--%s is empty: give a value, or leave the flag out", flag)
 				}
 			}
 			f.Owner = owner.UUID
-			return a.ls(c, f, parent, before)
+			return a.ls(c, f, parent, before, follow)
 		},
-	}
+	})
 	flags := c.Flags()
 	flags.StringSliceVar(&f.Kinds, "kind", nil, "only tasks of these `kinds`")
 	flags.StringSliceVar(&status, "status", nil, "only tasks in these `statuses`: "+strings.ToLower(joined(statuses)))
@@ -78,12 +85,13 @@ tasks to find them, ends with the flag that continues it.`,
 	flags.StringVar(&f.UniqueKey, "unique-key", "", "only tasks with this unique `key`")
 	flags.BoolVar(&f.Running, "running", false, "only tasks that a worker has, or that have such a child")
 	flags.BoolVar(&f.Previews, "previews", false, "only previews")
-	flags.IntVarP(&f.Limit, "number", "n", 20, "at most so many")
+	rowsFlag(c, &f.Limit, 20, "tasks")
+	flags.BoolVarP(&follow, "watch", "w", false, "list the tasks again every two seconds, until Ctrl-C; without a terminal, those that have changed")
 	flags.StringVar(&before, "before", "", "only tasks older than this `task`")
 	return c
 }
 
-func (a *App) ls(c *cobra.Command, f taskkit.Filter, parent, before string) error {
+func (a *App) ls(c *cobra.Command, f taskkit.Filter, parent, before string, follow bool) error {
 	ctx := c.Context()
 	db, err := a.Connect(ctx)
 	if err != nil {
@@ -98,10 +106,17 @@ func (a *App) ls(c *cobra.Command, f taskkit.Filter, parent, before string) erro
 			return several(err)
 		}
 	}
-	tasks, next, err := search(f.Before, f.Limit, func(before taskkit.ID, limit int) ([]*taskkit.Task, taskkit.ID, error) {
-		f.Before, f.Limit = before, limit
-		return db.Tasks(ctx, f)
-	})
+	read := func() ([]*taskkit.Task, taskkit.ID, error) {
+		f := f
+		return search(f.Before, f.Limit, func(before taskkit.ID, limit int) ([]*taskkit.Task, taskkit.ID, error) {
+			f.Before, f.Limit = before, limit
+			return db.Tasks(ctx, f)
+		})
+	}
+	if follow {
+		return a.watchList(ctx, db, read)
+	}
+	tasks, next, err := read()
 	if err != nil {
 		return err
 	}
@@ -136,16 +151,22 @@ type listed struct {
 // noteWidth is how many characters of a note are in a table. It begins with the cause.
 const noteWidth = 100
 
+// listedTasks adds to tasks why they are where they are.
+func listedTasks(tasks []*taskkit.Task, explained []*taskkit.Explanation) []listed {
+	page := make([]listed, len(tasks))
+	for i, t := range tasks {
+		page[i] = listed{operatorsTask(t), explained[i].Cause, explained[i].Note}
+	}
+	return page
+}
+
 // printTasks writes a page of tasks, or that there is none, and where the list goes on.
 func (a *App) printTasks(ctx context.Context, db *Connection, tasks []*taskkit.Task, next taskkit.ID, none string) error {
 	explained, err := db.ExplainAll(ctx, tasks)
 	if err != nil {
 		return err
 	}
-	page := make([]listed, len(tasks))
-	for i, t := range tasks {
-		page[i] = listed{operatorsTask(t), explained[i].Cause, explained[i].Note}
-	}
+	page := listedTasks(tasks, explained)
 	switch more := next != (taskkit.ID{}); {
 	case more && len(tasks) == 0:
 		fmt.Fprintf(a.err, "%s among those that were read: use --before %s for older ones\n", none, next)
@@ -154,23 +175,37 @@ func (a *App) printTasks(ctx context.Context, db *Connection, tasks []*taskkit.T
 	case len(tasks) == 0:
 		fmt.Fprintln(a.err, none)
 	}
-	return a.print(page, func(io.Writer) {
-		if len(tasks) == 0 {
-			return
+	return printList(a, page, taskList)
+}
+
+// taskList is how a list of tasks is printed. That it is empty has been said.
+var taskList = list[listed]{
+	name:   func(t listed) string { return t.ID.String() },
+	header: []string{"id", "kind", "status", "items", "failed", "queue", "time", "note"}, numbers: []int{4, 5, 7},
+	row: func(t listed) []string {
+		return []string{
+			t.ID.String(), t.Kind, status(t.Task), progress(t.Task), failed(t.Task),
+			t.Queue, screen.Brief(t.Elapsed), screen.Short(t.Note, noteWidth),
 		}
-		rows := make([][]string, len(tasks))
-		for i, t := range page {
-			rows[i] = []string{
-				t.ID.String(), t.Kind, status(t.Task), progress(t.Task), failed(t.Task),
-				t.Queue, screen.Brief(t.Elapsed), screen.Short(t.Note, noteWidth),
-			}
+	},
+	csvHeader: []string{"id", "kind", "status", "done", "failed", "skipped", "total", "queue", "owner", "created", "ended", "cause", "note"},
+	csvRow: func(t listed) []string {
+		total, ended := "", ""
+		if t.Progress.Total >= 0 {
+			total = fmt.Sprint(t.Progress.Total)
 		}
-		a.out.Table([]string{"id", "kind", "status", "items", "failed", "queue", "time", "note"}, rows, 4, 5, 7)
-	})
+		if t.Stopped != nil {
+			ended = t.Stopped.UTC().Format(time.RFC3339)
+		}
+		return []string{
+			t.ID.String(), t.Kind, status(t.Task), fmt.Sprint(t.Progress.Done), fmt.Sprint(t.Progress.Failed), fmt.Sprint(t.Progress.Skipped), total,
+			t.Queue, person(t.Owner), t.Created.UTC().Format(time.RFC3339), ended, string(t.Cause), t.Note,
+		}
+	},
 }
 
 func (a *App) workersCommand() *cobra.Command {
-	return &cobra.Command{
+	return with(listFormats, &cobra.Command{
 		Use:   "workers",
 		Short: "List workers",
 		Long:  "List workers that are running and those that ended in the last hour.",
@@ -187,22 +222,19 @@ func (a *App) workersCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(workers, func(io.Writer) {
-				if len(workers) == 0 {
-					fmt.Fprintln(a.err, "no workers are running, and none ended in the last hour")
-					return
-				}
-				rows := make([][]string, len(workers))
-				for i, w := range workers {
-					rows[i] = []string{
+			return printList(a, workers, list[taskops.WorkerInfo]{
+				none:   "no workers are running, and none ended in the last hour",
+				name:   func(w taskops.WorkerInfo) string { return w.ID },
+				header: []string{"worker", "status", "busy", "heartbeat", "presence", "kinds", "queues", "version", "end reason"}, numbers: []int{3, 4, 6},
+				row: func(w taskops.WorkerInfo) []string {
+					return []string{
 						w.ID, workerStatus(w), fmt.Sprintf("%d/%d", w.Busy, w.Slots), screen.Brief(w.Silence) + " ago", presence(w),
 						fmt.Sprint(len(w.Kinds)), strings.Join(w.Queues, ","), w.Version, endReason(w),
 					}
-				}
-				a.out.Table([]string{"worker", "status", "busy", "heartbeat", "presence", "kinds", "queues", "version", "end reason"}, rows, 3, 4, 6)
+				},
 			})
 		},
-	}
+	})
 }
 
 // workerStatus returns the state of a worker in one word.

@@ -63,14 +63,14 @@ func (a *App) pruneEventsCommand() *cobra.Command {
 record the requests made on tasks, by whom and why. The command deletes a page in each
 transaction until none is left; what it has deleted before an error stays deleted.`,
 		Example: `  taskkit prune-events --older-than 90d
-  taskkit prune-events --older-than 36h --limit 10000`,
+  taskkit prune-events --older-than 36h --batch 10000`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if age.Duration == 0 {
 				return usage("--older-than is missing: give a duration like 90d")
 			}
 			if limit < 1 {
-				return usage("--limit accepts 1 or more, not %d", limit)
+				return usage("--batch accepts 1 or more, not %d", limit)
 			}
 			db, err := a.Connect(c.Context())
 			if err != nil {
@@ -97,7 +97,7 @@ transaction until none is left; what it has deleted before an error stays delete
 		},
 	}
 	c.Flags().Var(&age, "older-than", "delete events older than this `age`, such as 90d or 36h")
-	c.Flags().IntVar(&limit, "limit", 1000, "maximum `number` of events to delete in one transaction")
+	c.Flags().IntVar(&limit, "batch", 1000, "maximum `number` of events to delete in one transaction")
 	return c
 }
 

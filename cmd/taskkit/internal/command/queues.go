@@ -16,7 +16,7 @@ import (
 )
 
 func (a *App) queuesCommand() *cobra.Command {
-	c := &cobra.Command{
+	c := with(listFormats, &cobra.Command{
 		Use:   "queues",
 		Short: "List queues, pause and resume them",
 		Long: `List queues: those in which tasks wait or run, those that a live worker serves, and those
@@ -28,16 +28,16 @@ number of failed tries in a queue.`,
   taskkit queues resume mail`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.queues(c.Context()) },
-	}
+	})
 	c.AddCommand(
-		&cobra.Command{
+		with(listFormats, &cobra.Command{
 			Use:     "list",
 			Short:   "List queues",
 			Long:    "List queues, as \"taskkit queues\" does.",
 			Example: "  taskkit queues list -o json",
 			Args:    noArgs,
 			RunE:    func(c *cobra.Command, _ []string) error { return a.queues(c.Context()) },
-		},
+		}),
 		a.changeQueueCommand(&cobra.Command{
 			Use:   "pause NAME",
 			Short: "Pause a queue",
@@ -138,13 +138,11 @@ func (a *App) queues(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.print(queues, func(io.Writer) {
-		if len(queues) == 0 {
-			fmt.Fprintln(a.err, "no queues: no task waits, and no worker is alive")
-			return
-		}
-		rows := make([][]string, len(queues))
-		for i, q := range queues {
+	return printList(a, queues, list[taskops.QueueInfo]{
+		none:   "no queues: no task waits, and no worker is alive",
+		name:   func(q taskops.QueueInfo) string { return q.Name },
+		header: []string{"queue", "status", "waiting", "due", "oldest", "running", "workers", "note"}, numbers: []int{3, 4, 5, 6, 7},
+		row: func(q taskops.QueueInfo) []string {
 			status := "open"
 			if q.Paused {
 				status = "paused"
@@ -153,12 +151,11 @@ func (a *App) queues(ctx context.Context) error {
 			if q.OldestDue != nil {
 				oldest = screen.Brief(q.OldestWait)
 			}
-			rows[i] = []string{
+			return []string{
 				q.Name, status, atLeast(q.Waiting, q.MoreWaiting), atLeast(q.Due, q.MoreDue), oldest,
 				screen.Count(q.Running), fmt.Sprint(q.Workers), queueNote(q),
 			}
-		}
-		a.out.Table([]string{"queue", "status", "waiting", "due", "oldest", "running", "workers", "note"}, rows, 3, 4, 5, 6, 7)
+		},
 	})
 }
 

@@ -83,7 +83,7 @@ func (a *App) refusedCommand() *cobra.Command {
 		limit  int
 		before string
 	)
-	c := &cobra.Command{
+	c := with(listFormats, &cobra.Command{
 		Use:   "refused --source NAME",
 		Short: "List refused messages, newest first",
 		Long: `List messages of a source that could not become a task, newest first. A message that was not
@@ -96,8 +96,8 @@ kept whole can only be taken in again when the broker delivers it again: see tas
 			if err != nil {
 				return err
 			}
-			if limit < 1 || limit > 1000 {
-				return usage("-n accepts 1 to 1000, not %d", limit)
+			if err := checkLimit(limit); err != nil {
+				return err
 			}
 			after := uuid.Nil
 			if before != "" {
@@ -114,28 +114,25 @@ kept whole can only be taken in again when the broker delivers it again: see tas
 			if err != nil {
 				return err
 			}
-			return a.print(refused, func(io.Writer) {
-				if len(refused) == 0 {
-					fmt.Fprintln(a.err, "no refused messages")
-					return
-				}
-				rows := make([][]string, len(refused))
-				for i, m := range refused {
+			if len(refused) == limit {
+				fmt.Fprintf(a.err, "there may be more: use --before %s\n", refused[len(refused)-1].Row)
+			}
+			return printList(a, refused, list[intake.RefusedMessage]{
+				none:   "no refused messages",
+				name:   func(m intake.RefusedMessage) string { return m.ID },
+				header: []string{"refused", "id", "code", "kept", "detail", "note"},
+				row: func(m intake.RefusedMessage) []string {
 					kept := "whole"
 					if !m.Whole {
 						kept = "in part"
 					}
-					rows[i] = []string{m.Created.UTC().Format(time.RFC3339), screen.Short(m.ID, 40), string(m.Code), kept, screen.Short(m.Detail, 80), refusedNote(m)}
-				}
-				a.out.Table([]string{"refused", "id", "code", "kept", "detail", "note"}, rows)
-				if len(refused) == limit {
-					fmt.Fprintf(a.err, "there may be more: use --before %s\n", refused[len(refused)-1].Row)
-				}
+					return []string{m.Created.UTC().Format(time.RFC3339), screen.Short(m.ID, 40), string(m.Code), kept, screen.Short(m.Detail, 80), refusedNote(m)}
+				},
 			})
 		},
-	}
+	})
 	f.add(c)
-	c.Flags().IntVarP(&limit, "number", "n", 20, "at most so many")
+	rowsFlag(c, &limit, 20, "messages")
 	c.Flags().StringVar(&before, "before", "", "only messages before this `row` of the list")
 	return c
 }

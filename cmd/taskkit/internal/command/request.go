@@ -42,6 +42,7 @@ type request struct {
 	most  int    // the value of --max-parallel
 	rate  float64
 	rated bool // there is --max-rate, with this rate
+	where bool // there is --where
 }
 
 // requestCommand completes a command. It makes the request on every task, even
@@ -49,18 +50,24 @@ type request struct {
 func (a *App) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 	var (
 		who  auditFlags
+		by   whereFlags
 		skip bool
 	)
+	with(listFormats, c)
 	c.Args = taskArgs(math.MaxInt)
+	if r.where {
+		by.add(c)
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := by.check(c, args); err != nil || by.where != "" {
+				return err
+			}
+			return taskArgs(math.MaxInt)(c, args)
+		}
+	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if r.rated = c.Flags().Changed("max-rate"); r.limit == requiredLimit && changed(c, "stop-after", "max-parallel", "max-rate") != 1 {
 			return usage("give the new limit with one of --stop-after, --max-parallel and --max-rate: see `%s --help`", c.CommandPath())
 		}
-		db, err := a.Connect(c.Context())
-		if err != nil {
-			return err
-		}
-		defer db.Close()
 		opts := who.options()
 		if r.given != "" && r.limit == optionalLimit {
 			opts = append(opts, taskkit.WithStopAfter(r.given))
@@ -68,6 +75,17 @@ func (a *App) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 		if skip {
 			opts = append(opts, taskkit.WithSkip())
 		}
+		if by.where != "" {
+			return a.onMatching(c, &by, func(db *Connection, id taskkit.ID) error {
+				_, err := r.do(db.Client, c.Context(), id, opts...)
+				return err
+			})
+		}
+		db, err := a.Connect(c.Context())
+		if err != nil {
+			return err
+		}
+		defer db.Close()
 		var errs []error
 		for _, text := range args {
 			if err := a.request(c, db, text, r, opts); err != nil {
@@ -144,7 +162,7 @@ func (a *App) request(c *cobra.Command, db *Connection, text string, r *request,
 			return err
 		}
 	}
-	return a.print(operatorsTask(now), func(w io.Writer) { fmt.Fprintln(w, screen.Text(text)) })
+	return a.printNamed(now.ID.String(), operatorsTask(now), func(w io.Writer) { fmt.Fprintln(w, screen.Text(text)) })
 }
 
 // all joins errors into one sentence. It returns a single error unchanged.
@@ -168,7 +186,7 @@ func all(errs []error) error {
 
 func (a *App) stopCommand() *cobra.Command {
 	var timeout time.Duration
-	r := &request{do: (*taskkit.Client).Stop, skips: "leave out the rest of a bucket or a stage, for a reason"}
+	r := &request{where: true, do: (*taskkit.Client).Stop, skips: "leave out the rest of a bucket or a stage, for a reason"}
 	r.describe = func(_ *cobra.Command, _ *Connection, before, now *taskkit.Task) string {
 		switch {
 		case before.Ended():
@@ -193,7 +211,7 @@ func (a *App) stopCommand() *cobra.Command {
 		}
 	}
 	c := a.requestCommand(&cobra.Command{
-		Use:   "stop TASK...",
+		Use:   "stop TASK... | --where SEARCH",
 		Short: "Stop tasks and keep what they have done",
 		Long: `Stop tasks as soon as possible and keep what they have done. A running task stops
 after its current batch; --wait waits for that. A bucket or a stage is not stopped alone:
@@ -209,12 +227,12 @@ with --skip and --reason the rest of it is left out, and its task is partial in 
 
 func (a *App) pauseCommand() *cobra.Command {
 	return a.requestCommand(&cobra.Command{
-		Use:   "pause TASK...",
+		Use:   "pause TASK... | --where SEARCH",
 		Short: "Pause tasks until resume",
 		Long:  "Pause tasks until resume. A running task pauses after its current batch.",
 		Example: `  taskkit pause 8057
-  taskkit pause @last --reason "mail server is down"`,
-	}, &request{do: (*taskkit.Client).Pause, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
+  taskkit pause --where "kind:send_email status:queued" --reason "mail server is down"`,
+	}, &request{where: true, do: (*taskkit.Client).Pause, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
 		if now.Status == taskkit.StatusQueued {
 			return fmt.Sprintf("task %s is paused", now.ID)
 		}
@@ -224,13 +242,13 @@ func (a *App) pauseCommand() *cobra.Command {
 
 func (a *App) resumeCommand() *cobra.Command {
 	return a.requestCommand(&cobra.Command{
-		Use:   "resume TASK...",
+		Use:   "resume TASK... | --where SEARCH",
 		Short: "Resume paused tasks",
 		Long: `Resume paused tasks. One that was paused because too many of its items have failed
 needs a higher limit: a number of items, or a percentage of those processed.`,
 		Example: `  taskkit resume 8057
   taskkit resume 8057 --stop-after 200`,
-	}, &request{limit: optionalLimit, do: (*taskkit.Client).Resume, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
+	}, &request{where: true, limit: optionalLimit, do: (*taskkit.Client).Resume, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
 		return fmt.Sprintf("task %s is resumed", now.ID)
 	}})
 }
@@ -250,7 +268,7 @@ what became of its first items.`,
 }
 
 func (a *App) setCommand() *cobra.Command {
-	r := &request{limit: requiredLimit}
+	r := &request{where: true, limit: requiredLimit}
 	r.do = func(c *taskkit.Client, ctx context.Context, id taskkit.ID, opts ...taskkit.RequestOption) (*taskkit.Task, error) {
 		switch {
 		case r.rated:
@@ -292,27 +310,29 @@ sees it within 5 seconds of work.`,
 
 func (a *App) retryCommand() *cobra.Command {
 	return a.requestCommand(&cobra.Command{
-		Use:   "retry TASK...",
+		Use:   "retry TASK... | --where SEARCH",
 		Short: "Retry failed tasks from their last checkpoint",
 		Long: `Retry tasks in FAILURE or ERROR from their last checkpoint, with a new set of
 attempts. With --skip the item at that position is recorded as failed, and the task
 continues after it.`,
 		Example: `  taskkit retry 8057 --reason "address corrected"
-  taskkit retry 8057 --skip --reason "crashes the image library"`,
-	}, &request{skips: "skip the item at the position of the last checkpoint", do: (*taskkit.Client).Retry, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
+  taskkit retry 8057 --skip --reason "crashes the image library"
+  taskkit retry --where "status:failed code:smtp_refused" --yes`,
+	}, &request{where: true, skips: "skip the item at the position of the last checkpoint", do: (*taskkit.Client).Retry, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
 		return fmt.Sprintf("task %s will continue from checkpoint %d", now.ID, now.Checkpoints)
 	}})
 }
 
 func (a *App) rmCommand() *cobra.Command {
 	return a.requestCommand(&cobra.Command{
-		Use:     "rm TASK...",
+		Use:     "rm TASK... | --where SEARCH",
 		Aliases: []string{"delete"},
 		Short:   "Delete tasks with their results irrevocably",
 		Long: `Delete tasks with their results and failures irrevocably. The work that they have
 done and their events remain. A running task is deleted after its current batch.`,
-		Example: `  taskkit rm 8057 --reason "requested by the owner"`,
-	}, &request{do: (*taskkit.Client).Delete, describe: func(c *cobra.Command, db *Connection, _, now *taskkit.Task) string {
+		Example: `  taskkit rm 8057 --reason "requested by the owner"
+  taskkit rm --where "status:completed older-than:90d" --dry-run`,
+	}, &request{where: true, do: (*taskkit.Client).Delete, describe: func(c *cobra.Command, db *Connection, _, now *taskkit.Task) string {
 		if _, err := db.Task(c.Context(), now.ID); err == nil {
 			return fmt.Sprintf("task %s will be deleted after its current batch", now.ID)
 		}

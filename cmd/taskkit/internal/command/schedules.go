@@ -21,7 +21,7 @@ import (
 )
 
 func (a *App) schedulesCommand() *cobra.Command {
-	c := &cobra.Command{
+	c := with(listFormats, &cobra.Command{
 		Use:   "schedules",
 		Short: "List and change schedules",
 		Long: `List and change schedules, which submit tasks at the times of a cron expression. Workers
@@ -31,12 +31,12 @@ that know the kind fire them. Without a subcommand the schedules are listed.`,
   taskkit schedules pause nightly --reason "the mail server is being replaced"`,
 		Args: noArgs,
 		RunE: a.listSchedules,
-	}
+	})
 	c.AddCommand(
-		&cobra.Command{
+		with(listFormats, &cobra.Command{
 			Use: "list", Short: "List schedules", Long: "List schedules by name, with their next fires.", Example: "  taskkit schedules list -o json",
 			Args: noArgs, RunE: a.listSchedules,
-		},
+		}),
 		&cobra.Command{
 			Use: "show NAME", Short: "Show a schedule and its next five fires", Long: "Show a schedule and its next five fires.",
 			Example: "  taskkit schedules show nightly", Args: scheduleArg,
@@ -77,20 +77,17 @@ func (a *App) listSchedules(c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return a.print(all, func(io.Writer) {
-		if len(all) == 0 {
-			fmt.Fprintln(a.err, "no schedules")
-			return
-		}
-		rows := make([][]string, len(all))
-		for i, s := range all {
+	return printList(a, all, list[*taskops.ScheduleInfo]{
+		none:   "no schedules",
+		name:   func(s *taskops.ScheduleInfo) string { return s.Name },
+		header: []string{"name", "kind", "cron", "zone", "next", "last", "note"},
+		row: func(s *taskops.ScheduleInfo) []string {
 			last := ""
 			if s.LastFired != nil {
 				last = screen.Time(*s.LastFired)
 			}
-			rows[i] = []string{s.Name, s.Kind, s.Cron, s.Zone, nextFire(s), last, scheduleNote(s)}
-		}
-		a.out.Table([]string{"name", "kind", "cron", "zone", "next", "last", "note"}, rows)
+			return []string{s.Name, s.Kind, s.Cron, s.Zone, nextFire(s), last, scheduleNote(s)}
+		},
 	})
 }
 
@@ -285,7 +282,7 @@ schedule fires: programs that have the kind check it before, with taskops.SetSch
 			given  bool
 			option taskkit.SubmitOption
 		}{
-			{owner.String() != "", taskkit.OwnedBy(owner.UUID)},
+			{owner.String() != "", owner.owns()},
 			{runAs.String() != "", taskkit.RunAs(runAs.UUID)},
 			{by.String() != "", taskkit.WithActor(by.UUID)},
 			{queue != "", taskkit.WithQueue(queue)},

@@ -110,7 +110,7 @@ func (a *App) flags() string {
 			s = " -d " + at.Shell()
 		}
 	}
-	if a.schema != "" {
+	if a.schema != a.Config.Schema {
 		s += " --schema " + a.schema
 	}
 	return s

@@ -91,8 +91,13 @@ var plainTable = table.Style{
 const statusName = "status"
 
 // Table writes columns, with each cell on one line. The column "status" has colours. The columns
-// in numbers, counted from 1, are aligned to the right. Without a header it continues a table.
+// in numbers, counted from 1, are aligned to the right. Without a header it continues a table. On what is no terminal
+// the cells are separated by tabs, for programs.
 func (s Screen) Table(header []string, rows [][]string, numbers ...int) {
+	if !s.Terminal {
+		s.tabs(header, rows)
+		return
+	}
 	w := table.NewWriter()
 	w.SetStyle(plainTable)
 	w.SuppressTrailingSpaces()
@@ -119,6 +124,20 @@ func (s Screen) Table(header []string, rows [][]string, numbers ...int) {
 	}
 	w.SetColumnConfigs(configs)
 	fmt.Fprintln(s, w.Render())
+}
+
+// tabs writes rows whose cells are separated by tabs.
+func (s Screen) tabs(header []string, rows [][]string) {
+	if len(header) > 0 {
+		fmt.Fprintln(s, strings.ToUpper(strings.Join(header, "\t")))
+	}
+	for _, r := range rows {
+		cells := make([]string, len(r))
+		for i, c := range r {
+			cells[i] = Clean(c)
+		}
+		fmt.Fprintln(s, strings.Join(cells, "\t"))
+	}
 }
 
 // Fields writes names and values, each value as a [Text]. The value of "status" has a colour. It

@@ -1,0 +1,307 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"taskkit.dev/cmd/taskkit/internal/screen"
+	"taskkit.dev/internal/specform"
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskhttp"
+)
+
+// authorizationEnv has the value of the header Authorization for --url. It is no flag, which other users of the machine
+// could read.
+const authorizationEnv = "TASKKIT_AUTHORIZATION"
+
+// maxDocument bounds the OpenAPI document of an application.
+const maxDocument = 32 << 20
+
+// application is an application that starts tasks over HTTP.
+type application struct {
+	*taskhttp.Client
+
+	header http.Header
+}
+
+func newApplication(address string, headers []string) (*application, error) {
+	at, err := url.Parse(address)
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return nil, usage("--url accepts an address like https://campus.example, not %q", screen.Clean(address))
+	}
+	at.Path = strings.TrimSuffix(strings.TrimSuffix(at.Path, "/"), "/jobs")
+	app := &application{header: make(http.Header)}
+	if text := os.Getenv(authorizationEnv); text != "" {
+		app.header.Set("Authorization", text)
+	}
+	for _, text := range headers {
+		name, value, ok := strings.Cut(text, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return nil, usage("--header accepts a header like \"X-Person: 01890a5d-...\", not %q", screen.Clean(text))
+		}
+		app.header.Add(name, strings.TrimSpace(value))
+	}
+	app.Client = &taskhttp.Client{URL: at.String(), Prepare: func(r *http.Request) error {
+		for name, values := range app.header {
+			r.Header[name] = values
+		}
+		return nil
+	}}
+	return app, nil
+}
+
+// document is what is read of the OpenAPI document of an application.
+type document struct {
+	Paths map[string]struct {
+		Post struct {
+			OperationID string `json:"operationId"`
+			Description string `json:"description"`
+			Summary     string `json:"summary"`
+		} `json:"post"`
+	} `json:"paths"`
+	Components struct {
+		Schemas map[string]json.RawMessage `json:"schemas"`
+	} `json:"components"`
+}
+
+// kinds reads which kinds an application starts.
+func (app *application) kinds(ctx context.Context) ([]*start, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, app.URL+"/jobs/openapi.json", nil)
+	if err != nil {
+		return nil, usage("--url: %v", err)
+	}
+	if err := app.Prepare(r); err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the application: %w", err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", r.URL, err)
+	}
+	var d document
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s: give the address of an application with package taskhttp, and with --header or %s who you are", r.URL, resp.Status, authorizationEnv)
+	}
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("%s is no OpenAPI document: %w", r.URL, err)
+	}
+	// The definitions of the schemas are components.
+	definitions, err := json.Marshal(d.Components.Schemas)
+	if err != nil {
+		return nil, err
+	}
+	inner := func(text []byte) []byte {
+		return bytes.ReplaceAll(text, []byte(`"#/components/schemas/`), []byte(`"#/$defs/`))
+	}
+	var kinds []*start
+	for path, operations := range d.Paths {
+		o := operations.Post
+		kind, starts := strings.CutPrefix(o.OperationID, "start_")
+		schema := d.Components.Schemas[kind+"_Spec"]
+		if !starts || schema == nil {
+			continue
+		}
+		// Whether it has previews only the application says.
+		s := &start{kind: kind, doc: cmp.Or(o.Description, o.Summary), path: path, preview: true}
+		var parts map[string]json.RawMessage
+		if err := json.Unmarshal(inner(schema), &parts); err != nil {
+			return nil, fmt.Errorf("%s has no schema of %s: %w", r.URL, kind, err)
+		}
+		parts["$defs"] = inner(definitions)
+		if schema, err = json.Marshal(parts); err != nil {
+			return nil, err
+		}
+		if s.form, err = specform.New(schema); err != nil {
+			return nil, fmt.Errorf("%s has no schema of %s: %w", r.URL, kind, err)
+		}
+		kinds = append(kinds, s)
+	}
+	slices.SortFunc(kinds, func(a, b *start) int { return strings.Compare(a.kind, b.kind) })
+	return kinds, nil
+}
+
+// kind reads how an application starts tasks of a kind.
+func (app *application) kind(ctx context.Context, kind string) (*start, error) {
+	kinds, err := app.kinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(kinds))
+	for i, s := range kinds {
+		if s.kind == kind {
+			return s, nil
+		}
+		names[i] = s.kind
+	}
+	return nil, usage("the application starts no tasks of a kind %s; it starts %s", screen.Clean(kind), cmp.Or(strings.Join(names, ", "), "none"))
+}
+
+// runElsewhere runs a task of a kind that the program has not got. Its arguments contain all flags.
+func (a *App) runElsewhere(c *cobra.Command, args []string) error {
+	var common runFlags
+	known := &cobra.Command{}
+	common.add(known)
+	flags := known.Flags()
+	flags.AddFlagSet(c.InheritedFlags())
+	flags.ParseErrorsAllowlist = pflag.ParseErrorsAllowlist{UnknownFlags: true}
+	help := flags.BoolP("help", "h", false, "")
+	if err := flags.Parse(args); err != nil {
+		return usage("%s: see `%s --help`", flagProblem(err), c.CommandPath())
+	}
+	kind := flags.Arg(0)
+	switch {
+	case kind == "" && *help:
+		return c.Help()
+	case kind == "":
+		return usage("no kind given: see `%s --help`", c.CommandPath())
+	case common.url == "" && a.Registry == nil:
+		return usage("this program has no kinds: name an application with --url, or run the program that has %s, see package taskkitcli", screen.Clean(kind))
+	case common.url == "":
+		return usage("there is no kind %s: the kinds are %s", screen.Clean(kind), strings.Join(a.Registry.Kinds(), ", "))
+	}
+	app, err := newApplication(common.url, common.headers)
+	if err != nil {
+		return err
+	}
+	s, err := app.kind(c.Context(), kind)
+	if err != nil {
+		return err
+	}
+	sub := a.startCommand(c, s)
+	c.AddCommand(sub)
+	i := slices.Index(args, kind)
+	rest := slices.Delete(slices.Clone(args), i, i+1)
+	if *help {
+		return sub.Help()
+	}
+	if err := sub.ParseFlags(rest); err != nil {
+		return usage("%s: see `%s --help`", flagProblem(err), sub.CommandPath())
+	}
+	if left := sub.Flags().Args(); len(left) > 0 {
+		return noArgs(sub, left)
+	}
+	sub.SetContext(c.Context())
+	sub.SetIn(c.InOrStdin())
+	return a.start(sub, s)
+}
+
+// startElsewhere starts a task in an application.
+func (a *App) startElsewhere(c *cobra.Command, s *start) error {
+	f := s.runFlags
+	for flag, given := range map[string]bool{"--at": !f.at.IsZero(), "--owner": f.owner.String() != "", "--by": f.by.String() != "", "--reason": f.reason != ""} {
+		if given {
+			return usage("%s goes with a database and not with --url: the application decides it", flag)
+		}
+	}
+	app, err := newApplication(f.url, f.headers)
+	if err != nil {
+		return err
+	}
+	if s.path == "" { // the program has the kind, too
+		there, err := app.kind(c.Context(), s.kind)
+		if err != nil {
+			return err
+		}
+		s.path, s.preview = there.path, there.preview
+	}
+	spec, err := s.spec(c.InOrStdin())
+	if err != nil {
+		return err
+	}
+	path := s.path
+	if f.preview {
+		path += "?preview=true"
+	}
+	ctx := c.Context()
+	job, err := app.Start(ctx, path, f.key, json.RawMessage(spec))
+	if refused, ok := errors.AsType[*taskhttp.Error](err); ok && len(refused.Errors) > 0 {
+		lines := make([]string, len(refused.Errors))
+		for i, e := range refused.Errors {
+			lines[i] = e.Pointer + " " + e.Detail
+		}
+		return usage("the application refuses the spec of %s, and nothing was started\n%s", s.kind, strings.Join(lines, "\n"))
+	}
+	if err != nil {
+		return err
+	}
+	again := fmt.Sprintf("%s/jobs/%s", app.URL, job.ID)
+	if !f.wait {
+		return a.print(job, func(w io.Writer) {
+			fmt.Fprintln(w, screen.Text(fmt.Sprintf("task %s is started: %s", job.ID, again)))
+		})
+	}
+	return a.followElsewhere(ctx, app, job, again, f.timeout)
+}
+
+// followElsewhere follows a task of an application until it ends.
+func (a *App) followElsewhere(ctx context.Context, app *application, job *taskhttp.Job, again string, timeout time.Duration) error {
+	limited := ctx
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	l := &line{Screen: a.out, off: a.output != tableFormat}
+	var err error
+	for now, failed := range app.Watch(limited, job.ID, 0) {
+		if err = failed; err != nil {
+			break
+		}
+		job = now
+		l.show(jobLine(now))
+	}
+	l.end()
+	switch {
+	case ctx.Err() != nil:
+		return &statusError{exitInterrupted, "stopped watching; the task continues. To see it again: " + again}
+	case limited.Err() != nil:
+		return &statusError{exitTimeout, fmt.Sprintf("task %s has not ended within %v; it continues. To see it again: %s", job.ID, timeout, again)}
+	case errors.Is(err, taskkit.ErrNotFound):
+		return &statusError{exitStopped, fmt.Sprintf("task %s was deleted", job.ID)}
+	case err != nil:
+		return err
+	}
+	if a.output != tableFormat {
+		if err := a.print(job, func(io.Writer) {}); err != nil {
+			return err
+		}
+	}
+	switch {
+	case job.Error != nil:
+		return &statusError{exitFailed, fmt.Sprintf("task %s failed: %s", job.ID, screen.Short(job.Error.Code+": "+job.Error.Title, 200))}
+	case job.Partial:
+		return &statusError{exitStopped, fmt.Sprintf("task %s was stopped before it completed", job.ID)}
+	}
+	return nil
+}
+
+// jobLine formats the line of a task of an application.
+func jobLine(j *taskhttp.Job) string {
+	id := j.ID.String()
+	text := fmt.Sprintf("%s %s  %s", screen.Clean(j.Kind), id[len(id)-8:], j.Status)
+	if p := j.Progress; p != nil {
+		text += "  " + screen.Count(p.Processed)
+		if p.Total != nil {
+			text += "/" + screen.Count(*p.Total)
+		}
+	}
+	return text
+}

@@ -1,0 +1,142 @@
+package taskkitcli_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
+)
+
+// A search selects the tasks of a request: it is counted, and nothing is done without a yes.
+func TestWhere(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		p := newProgram(t, db)
+		for range 3 {
+			p.want(0, "", "run", "watch", "--action", "watch", "--targets.people", ada, "--owner", kurt)
+		}
+		p.want(2, "3 tasks of kind:watch match: repeat the command with --yes to pause them, or with --dry-run", "pause", "--where", "kind:watch")
+		p.want(0, "3 tasks of all\n", "pause", "--where", "all", "--dry-run")
+		p.want(0, "0 tasks of kind:other\n", "pause", "--where", "kind:other", "--yes")
+		p.want(2, "--where is empty and selects nothing: the word all selects every task", "rm", "--where", "", "--yes")
+		p.want(2, "there is no filter frob: use kind, status, owner", "rm", "--where", "frob:x", "--yes")
+		p.want(2, "no index has reason", "rm", "--where", "reason:x", "--yes")
+		p.want(2, "--where selects the tasks: leave out @last", "rm", "@last", "--where", "all")
+		p.want(2, "--yes and --dry-run need --where", "rm", "@last", "--yes")
+		p.want(0, "pause: 3, refused: 0\n", "pause", "--where", "kind:watch owner:"+kurt, "--yes", "--reason", "not now")
+		var report struct {
+			Matched, Done, Refused int
+			Refusals               []struct{ Error string }
+		}
+		out := p.want(1, "", "retry", "--where", "status:queued", "--yes", "-o", "json")
+		if err := json.Unmarshal([]byte(out), &report); err != nil || report.Matched != 3 || report.Refused != 3 || len(report.Refusals) != 3 || !strings.Contains(report.Refusals[0].Error, "only a task in ERROR or FAILURE") {
+			t.Errorf("%v: %s", err, out)
+		}
+		p.want(0, "resume: 3, refused: 0\n", "resume", "--where", "all", "--yes")
+		p.want(0, "stop: 3, refused: 0\n", "stop", "--where", "status:queued", "--yes")
+		p.want(0, "rm: 3, refused: 0\n", "rm", "--where", "status:ended", "--yes")
+		if tasks, _, err := p.client.Tasks(t.Context(), taskkit.Filter{}); err != nil || len(tasks) != 0 {
+			t.Errorf("%d tasks are left (%v)", len(tasks), err)
+		}
+	})
+}
+
+// The formats of lists are for people, programs and pipes.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		p := newProgram(t, db)
+		p.work()
+		first := strings.TrimSpace(p.want(0, "", "run", "watch", "--action", "watch", "--targets.people", ada+","+broken, "-o", "name"))
+		p.want(0, "COMPLETED", "watch", first)
+		second := strings.TrimSpace(p.want(0, "", "run", "watch", "--action", "watch", "--targets.people", ada, "--at", "2h", "-o", "name"))
+		if out := p.want(0, "", "ls", "-o", "name"); out != second+"\n"+first+"\n" {
+			t.Errorf("names: %s", out)
+		}
+		if out := p.want(0, "id,kind,status,done,failed,skipped,total,queue,owner,", "ls", "-o", "csv"); strings.Count(out, "\n") != 3 || !strings.Contains(out, first+",watch,COMPLETED,1,1,0,2,default,system,") {
+			t.Errorf("CSV: %s", out)
+		}
+		if out := p.want(0, first+"\twatch\tCOMPLETED\t2/2\t1\tdefault\t", "ls"); !strings.HasPrefix(out, "ID\tKIND\tSTATUS\t") {
+			t.Errorf("tabs: %s", out)
+		}
+		for _, args := range [][]string{{"ls"}, {"workers"}, {"queues"}, {"kinds"}, {"items", first}} {
+			out := p.want(0, "", append(args, "-o", "ndjson")...)
+			for line := range strings.Lines(out) {
+				if !json.Valid([]byte(line)) || out == "" {
+					t.Errorf("%v: not JSON: %s", args, line)
+				}
+			}
+		}
+		p.want(0, broken+",failed,gone", "items", first, "--outcome", "failed", "-o", "csv")
+		p.want(2, `there is no outcome "odd": use failed, skipped`, "items", first, "--outcome", "odd")
+		p.want(0, "watch\t1\tdefault\t1\tpreview\t", "kinds")
+		p.want(0, "--targets.query.max\tnumber\t", "kinds", "show", "watch")
+		p.want(0, `"spec_schema": {`, "kinds", "show", "watch", "-o", "json")
+		p.want(2, "this program has no kind frob", "kinds", "show", "frob")
+		p.want(0, "processes at most 1.5 items a second", "rate", second, "90/m")
+		p.want(0, "has no rate limit any more", "rate", second, "none")
+		p.want(2, `"fast" is no rate`, "rate", second, "fast")
+		p.want(2, "want a task and a rate", "rate", second)
+		p.want(0, "taskkit "+taskkit.Version, "version")
+		p.want(0, "is up to date, version 1", "migrate", "status")
+		p.want(0, `CREATE TABLE`, "migrate", "sql", "--all")
+		if out := p.want(0, "", "migrate", "sql"); out != "" {
+			t.Errorf("SQL of tables that are up to date: %s", out)
+		}
+		status, out, _ := p.runUntil(second, "", "ls", "--watch", "-o", "ndjson")
+		if status != 130 || !strings.Contains(out, first) {
+			t.Errorf("ls --watch: status %d: %s", status, out)
+		}
+		p.want(2, "--watch prints a table", "ls", "-w", "-o", "json")
+		p.want(2, "--kind is empty", "ls", "--kind", "")
+		p.want(2, "--limit accepts 1 to 1000", "ls", "-n", "1001")
+		p.want(0, "1 to 1000", "ls", "--help")
+		p.want(1, "give the last characters, not the first; `campus tasks ls` lists them", "show", first[:13])
+		p.want(2, "campus tasks buckets: task "+first+" has no buckets", "buckets", first)
+		p.want(0, "no dead letters match", "dead", "retry", "--all", "--yes")
+		p.want(0, "each task with it has the limit that it was submitted with", "limits", "set", "mail", "0")
+	})
+}
+
+// The shells complete kinds, ids, statuses and filters.
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		p := newProgram(t, db)
+		id := strings.TrimSpace(p.want(0, "", "run", "watch", "--action", "watch", "--targets.people", ada, "-o", "name"))
+		complete := func(args ...string) string {
+			t.Helper()
+			status, out, errs := p.complete(args...)
+			if status != 0 {
+				t.Errorf("complete %v: status %d: %s", args, status, errs)
+			}
+			return out
+		}
+		for want, args := range map[string][]string{
+			"watch\tExecutor starts": {"tasks", "run", ""},
+			"--targets.people":       {"tasks", "run", "watch", "--targets.p"},
+			"unwatch\n":              {"tasks", "run", "watch", "--action", ""},
+			"watch\n":                {"tasks", "ls", "--kind", ""},
+			"failure\n":              {"tasks", "ls", "--status", ""},
+			id + "\twatch QUEUED\n":  {"tasks", "stop", ""},
+			"@last\t":                {"tasks", "show", ""},
+			"status:failed\n":        {"tasks", "rm", "--where", ""},
+			"kind:x status:failed\n": {"tasks", "rm", "--where", "kind:x st"},
+			"ndjson\n":               {"tasks", "ls", "-o", ""},
+			"default\n":              {"tasks", "queues", "pause", ""},
+			"deferred\n":             {"tasks", "items", "--outcome", ""},
+		} {
+			if out := complete(args...); !strings.Contains(out, want) {
+				t.Errorf("complete %v: want %q in\n%s", args, want, out)
+			}
+		}
+		for _, shell := range []string{"bash", "zsh", "fish"} {
+			status, out, errs := p.script(shell)
+			if status != 0 || !strings.Contains(out, "campus") || len(out) < 1000 {
+				t.Errorf("completion %s: status %d: %.200s%s", shell, status, out, errs)
+			}
+		}
+	})
+}
