@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"taskkit.dev/taskkit"
@@ -28,12 +29,16 @@ var said = map[string]string{
 	"retry": "The task is tried again.", "retry-failed": "This task processes the failed items.", "continue": "This task processes what was left.",
 	"apply": "This task does what the preview has previewed.", "change": "The settings were changed.", "stop": "The task ends as soon as possible.",
 	"delete": "The task is removed after its current batch.", "deleted": "The task was deleted.",
-	"started": "The task was submitted.",
+	"started":      "The task was submitted.",
+	"queue-paused": "The queue is paused.", "queue-resumed": "The queue goes on.",
+	"schedule-paused": "The schedule is paused.", "schedule-resumed": "The schedule goes on.", "schedule-deleted": "The schedule was deleted.",
+	"schedule-triggered": "A worker submits a task of the schedule within seconds.",
+	"limit-set":          "The limit is set.", "limit-cleared": "What the tasks themselves say holds again.",
 }
 
 // actions returns all actions.
 func actions() []action {
-	return verbActions()
+	return slices.Concat(verbActions(), operatorActions())
 }
 
 const (

@@ -39,6 +39,11 @@ func pages() []page {
 		{path: "task/{id}/{verb}", title: "Confirm", name: "confirm", get: confirm},
 		{path: "kinds", title: "Kinds", name: "kinds", nav: true, get: kinds},
 		kindPage,
+		{path: "schedules", title: "Schedules", name: "schedules", nav: true, op: taskhttp.OpReadSchedules, get: schedules},
+		{path: "queues", title: "Queues", name: "queues", nav: true, op: taskhttp.OpReadQueues, get: queues},
+		{path: "limits", title: "Limits", name: "limits", nav: true, op: taskhttp.OpReadLimits, get: limits},
+		{path: "workers", title: "Workers", name: "workers", nav: true, op: taskhttp.OpReadWorkers, get: workers},
+		{path: "health", title: "Health", name: "health", nav: true, op: taskhttp.OpReadDoctor, get: health},
 	}
 }
 

@@ -39,7 +39,7 @@ type Config struct {
 	Doctor taskdoctor.Options
 	// CrossOrigin refuses requests of browsers that come from other sites. Defaults to one that trusts no other site.
 	CrossOrigin *http.CrossOriginProtection
-	// Timeout bounds what a page reads. Defaults to 10 s; at most 1 min.
+	// Timeout bounds what a page reads, but for the checks of the page Health. Defaults to 10 s; at most 1 min.
 	Timeout time.Duration
 	// Logger receives errors that are not shown, and each change. Defaults to slog.Default().
 	Logger *slog.Logger
