@@ -61,7 +61,7 @@ var layers = []layer{
 	{"internal/engine/maintain", []string{"internal/classify", "internal/cronline", "internal/engine/observe", "internal/engine/session", "internal/store", "taskkit/taskevent"}, "maintenance knows the kinds of tasks, and no worker"},
 	{"internal/engine/observe", []string{"internal/classify", "internal/lifecycle", "internal/store", "taskkit/taskevent"}, "events reach the log and the user's observer; their level depends on the error of the store"},
 	{"internal/migrate", []string{"internal/classify", "internal/dialect", "migrations"}, "migrations run before there is a store"},
-	{"internal/taskgen", []string{"internal/taskgen/..."}, "the generator's pipeline runs its steps"},
+	{"internal/taskgen", []string{"internal/taskgen/...", "taskkit/notice"}, "the generator's pipeline runs its steps, and reads subscriptions, which are plain values"},
 	{"internal/taskgen/model", nil, "the generator's steps pass each other plain values"},
 	{"internal/taskgen/load", []string{"internal/lifecycle", "internal/taskgen/model", "taskkit/notice"}, "loading turns packages into the model, whose names lifecycle checks, and packages of plain values their texts"},
 	{"internal/taskgen/lock", []string{"internal/lifecycle", "internal/taskgen/model"}, "the lock compares the model with what was generated before"},

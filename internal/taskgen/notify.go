@@ -25,9 +25,9 @@ func subscribe(all []notice.Subscription, directive string) string {
 	list := slices.DeleteFunc(slices.Clone(all), func(s notice.Subscription) bool {
 		return slices.ContainsFunc(own, func(o notice.Subscription) bool { return o.Target == s.Target })
 	})
-	var texts []string
+	var words []string
 	for _, s := range append(list, own...) {
-		texts = append(texts, s.String())
+		words = append(words, s.String())
 	}
-	return strings.Join(texts, ",")
+	return strings.Join(words, ",")
 }
