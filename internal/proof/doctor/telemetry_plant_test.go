@@ -68,24 +68,24 @@ func TestExporterErrorsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Now()
-	look := func() []taskdoctor.Finding {
+	found := func() []taskdoctor.Finding {
 		t.Helper()
-		found, err := telemetry.Check().Read(t.Context(), &taskdoctor.Reader{Options: taskdoctor.Options{Now: func() time.Time { return at }}})
+		all, err := telemetry.Check().Read(t.Context(), &taskdoctor.Reader{Options: taskdoctor.Options{Now: func() time.Time { return at }}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return found
+		return all
 	}
 	telemetry.Handle(nil)
-	if found := look(); len(found) > 0 {
-		t.Errorf("found %+v before an error", found)
+	if all := found(); len(all) > 0 {
+		t.Errorf("found %+v before an error", all)
 	}
 	telemetry.Handle(errors.New("one"))
 	telemetry.Handle(errors.New("two\nlines"))
-	if found := look(); len(found) != 1 || found[0].Text != "OpenTelemetry has reported errors, 2 in 1s, the last one: two lines." {
-		t.Errorf("found %+v, want both errors", found)
+	if all := found(); len(all) != 1 || all[0].Text != "OpenTelemetry has reported errors, 2 in 1s, the last one: two lines." {
+		t.Errorf("found %+v, want both errors", all)
 	}
-	if at = at.Add(6 * time.Minute); len(look()) > 0 {
-		t.Errorf("found %+v after six minutes", look())
+	if at = at.Add(6 * time.Minute); len(found()) > 0 {
+		t.Errorf("found %+v after six minutes", found())
 	}
 }

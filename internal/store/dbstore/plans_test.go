@@ -108,7 +108,7 @@ func TestPlansOfStatements(t *testing.T) {
 					}
 					p := plans[0].Plan
 					// Without statistics, a change of policies may count the items of as many tasks below as there are tasks, and the
-					// cleaner may look at as many unused limits as fit into the smallest table.
+					// cleaner may check as many unused limits as fit into the smallest table.
 					unknown := fill == fresh && (file == "request_policies" || file == "reap_limits")
 					if p.Cost > compiledAbove && !unknown {
 						t.Errorf("%s: the estimated cost is %.0f:\n%s", file, p.Cost, query)
