@@ -37,6 +37,7 @@ type CSVOptions struct {
 type Table struct {
 	Columns   []string // the fields that were read, in the order of their cells
 	Header    []string // the first line, if it has names and no values; or nil
+	Width     int      // cells of the first line
 	Separator rune
 	Encoding  string // UTF-8 or Windows-1252
 	Rows      int    // rows with values, without those that were left out
@@ -126,7 +127,7 @@ func (r *reading) all() error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	r.width = len(head.cells)
+	r.width, r.table.Width = len(head.cells), len(head.cells)
 	named, colErr := r.columns(head, second)
 	if colErr != nil {
 		return colErr

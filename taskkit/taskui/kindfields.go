@@ -20,11 +20,12 @@ type entered struct {
 // fieldView is a field of a form.
 type fieldView struct {
 	Name, ID, Label, Help string
-	Hint                  string // what can be entered
+	Accepts               string // what can be entered
 	Input                 string // of the template: text, area, select, check, secret, group
 	Value                 string
 	Checked, Required     bool
 	Numeric               bool
+	Rows                  int // of a text of lines
 	Options               []optionView
 	Errors                []string
 	Fields                []fieldView // of a group
@@ -64,7 +65,11 @@ type fieldViews struct {
 	secrets bool // there are fields that the next page has
 	entry   bool // the page is the one on which secrets are entered
 	next    int
+	wrong   []wrongView
 }
+
+// wrongView is a link to a field with an error.
+type wrongView struct{ ID, Label string }
 
 func (b *fieldViews) all(fields []*specform.Field) (views []fieldView) {
 	for _, f := range fields {
@@ -81,7 +86,7 @@ func (b *fieldViews) all(fields []*specform.Field) (views []fieldView) {
 func (b *fieldViews) one(f *specform.Field) fieldView {
 	b.next++
 	v := fieldView{
-		Name: fieldPrefix + f.Name, ID: "f" + strconv.Itoa(b.next), Label: f.Label, Help: f.Help, Hint: hint(f), Required: f.Required,
+		Name: fieldPrefix + f.Name, ID: "f" + strconv.Itoa(b.next), Label: f.Label, Help: f.Help, Accepts: accepts(f), Required: f.Required,
 		Errors: b.in.problems.Of(f.Name), Read: b.in.read[f.Name], Numeric: f.Type == specform.Integer,
 	}
 	if given := b.in.values[f.Name]; f.Type == specform.List && len(given) > 0 {
@@ -89,7 +94,10 @@ func (b *fieldViews) one(f *specform.Field) fieldView {
 	} else if len(given) > 0 {
 		v.Value = given[len(given)-1]
 	}
-	switch f.Type {
+	if len(v.Errors) > 0 {
+		b.wrong = append(b.wrong, wrongView{v.ID, f.Label})
+	}
+	switch v.Rows = 4; f.Type {
 	case specform.Group:
 		v.Input, v.Fields, v.Own = "group", b.all(f.Fields), f.Nullable
 		v.Checked = strings.HasPrefix(strings.TrimSpace(v.Value), "{")
@@ -103,7 +111,7 @@ func (b *fieldViews) one(f *specform.Field) fieldView {
 	case specform.List, specform.Map, specform.JSON:
 		v.Input = "area"
 	case specform.Text:
-		v.Input = "text"
+		v.Input, v.Rows = "text", 2
 		if f.MaxLength == 0 || f.MaxLength > 200 || strings.ContainsAny(v.Value, "\r\n") {
 			v.Input = "area"
 		}
@@ -138,8 +146,8 @@ func options(values []string, required bool, chosen string) (all []optionView) {
 	return all
 }
 
-// hint says what can be entered into a field.
-func hint(f *specform.Field) string {
+// accepts says what can be entered into a field.
+func accepts(f *specform.Field) string {
 	var parts []string
 	if what := map[specform.Type]string{
 		specform.JSON: "as JSON", specform.UUID: "a UUID", specform.Date: "a date, such as 2026-07-01", specform.Time: "a time, such as 2026-07-01 09:00, in UTC without a zone",
@@ -148,7 +156,7 @@ func hint(f *specform.Field) string {
 		parts = append(parts, what)
 	}
 	if f.Type == specform.List {
-		parts = append(parts, listHint(f))
+		parts = append(parts, acceptsList(f))
 	}
 	for _, bound := range []struct {
 		low, high int
@@ -179,7 +187,7 @@ func hint(f *specform.Field) string {
 	return strings.Join(parts, "; ")
 }
 
-func listHint(f *specform.Field) string {
+func acceptsList(f *specform.Field) string {
 	switch {
 	case f.Item == nil || f.Item.Type == specform.JSON || f.Item.Type > specform.Group:
 		return "a list as JSON"

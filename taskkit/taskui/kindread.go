@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"taskkit.dev/internal/specform"
 )
@@ -14,6 +15,7 @@ import (
 const (
 	maxUpload   = 64 << 20
 	maxInMemory = 1 << 20
+	uploadTime  = 5 * time.Minute
 )
 
 // parseUpload reads a form with files. The caller removes them, with removeFiles.
@@ -127,15 +129,15 @@ func (r *request) corrections(f *specform.Field) map[int][]string {
 func wrongRows(t *specform.Table) string {
 	n := len(t.Problems) + t.More
 	if n == 1 {
-		return "The file has one problem: correct the row below, or leave it out."
+		return "The list has one problem: correct the row below, or leave it out."
 	}
-	return "The file has " + count(int64(n)) + " problems: correct the rows below, or leave them out."
+	return "The list has " + count(int64(n)) + " problems: correct the rows below, or leave them out."
 }
 
 // wasRead says what was read from a file.
 func wasRead(t *specform.Table) string {
 	text := count(int64(t.Rows)) + " rows were read"
-	if len(t.Columns) > 1 || len(t.Header) > 1 {
+	if t.Width > 1 {
 		text += ", with cells between " + map[rune]string{',': "commas", ';': "semicolons", '\t': "tabs"}[t.Separator]
 	}
 	text += ", in " + t.Encoding

@@ -78,9 +78,11 @@ type kindView struct {
 	MayStart   bool
 	Notes      []string // what was left out of the form
 	Problems   []string // of the spec as a whole
+	Wrong      []wrongView
 	Fields     []fieldView
 	Secrets    bool   // some are entered on the next page
 	Rest       string // the JSON of what no field has; "": nothing
+	Hidden     []hiddenView
 	Recent     []recentTask
 }
 
@@ -203,9 +205,14 @@ func (r *request) kindPage(k *startable, in *entered, notes []string) (*kindView
 	}
 	b := &fieldViews{in: in}
 	v.Fields = b.all(k.form.Fields)
-	v.Secrets = b.secrets
+	v.Secrets, v.Wrong = b.secrets, b.wrong
 	if rest := in.values[specform.Root]; len(rest) > 0 {
 		v.Rest = rest[len(rest)-1]
+	}
+	for _, name := range []string{"reason", "at"} { // of the page of the button
+		if value := r.PostForm.Get(name); value != "" {
+			v.Hidden = append(v.Hidden, hiddenView{name, value})
+		}
 	}
 	var err error
 	v.Recent, err = r.recent(r.Context(), k)

@@ -2,6 +2,7 @@ package taskui
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -61,10 +62,16 @@ func (d *dashboard) start(r *request) error {
 	if !r.may(r.Context(), taskhttp.OpStart, nil) {
 		return errForbidden
 	}
+	r.long(uploadTime)
+	err = parseUpload(r.w, r.Request)
 	defer removeFiles(r.Request)
-	if err := parseUpload(r.w, r.Request); err != nil {
+	if err != nil {
 		return err
 	}
+	// The time of a page begins when its files have come.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), d.config.Timeout)
+	defer cancel()
+	r.Request = r.WithContext(ctx)
 	in, err := r.enteredIn(k)
 	if err != nil {
 		return err
@@ -81,6 +88,12 @@ func (d *dashboard) start(r *request) error {
 	in.add(problems)
 	if len(in.problems) > 0 {
 		return d.form(r, k, in, http.StatusUnprocessableEntity, nil)
+	}
+	if step == "spec" {
+		r.w.Header().Set("Content-Disposition", `attachment; filename="spec.json"`)
+		r.w.Header().Set("Content-Type", "application/json")
+		_, _ = r.w.Write(draft)
+		return nil
 	}
 	if step != "run" && step != "preview" {
 		return d.confirm(r, k, in, draft, http.StatusOK, nil)

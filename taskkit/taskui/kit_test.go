@@ -46,6 +46,12 @@ var errUnknown = errors.New("MARKER-ACCESS: nobody has signed in")
 // newEnv serves a dashboard of migrated tables.
 func newEnv(tb testing.TB, db *testdb.DB, configure ...func(*taskui.Config)) *env {
 	tb.Helper()
+	return newEnvOf(tb, db, registry(), configure...)
+}
+
+// newEnvOf is newEnv with the kinds of a registry.
+func newEnvOf(tb testing.TB, db *testdb.DB, kinds *taskkit.Registry, configure ...func(*taskui.Config)) *env {
+	tb.Helper()
 	schema := db.Schema
 	if schema == "" {
 		schema = taskkit.DefaultSchema
@@ -64,7 +70,7 @@ func newEnv(tb testing.TB, db *testdb.DB, configure ...func(*taskui.Config)) *en
 	for _, f := range configure {
 		f(&c)
 	}
-	h, err := taskui.New(e.client, registry(), c)
+	h, err := taskui.New(e.client, kinds, c)
 	if err != nil {
 		tb.Fatal(err)
 	}
