@@ -53,7 +53,7 @@ type counts struct {
 	key       func(i int) string
 	from, to  int
 	positions map[string]int64 // of these elements, by key, from 1; made when one is asked for
-	verdict   *verdict         // by the strategy; nil: nothing
+	reaction  *reaction        // by the strategy; nil: nothing
 }
 
 func newStep(t Task, env Env, committed lifecycle.Progress) *Step {

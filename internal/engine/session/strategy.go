@@ -33,8 +33,8 @@ func (c *current) deferDelays() []time.Duration {
 	return c.kind.DeferDelays
 }
 
-// verdict is what an entry of the strategy has decided about the batch because of an item.
-type verdict struct {
+// reaction is what an entry of the strategy does about the batch because of an item.
+type reaction struct {
 	do     taskpolicy.Reaction // not of the item alone
 	code   string
 	err    error  // of the item
@@ -73,10 +73,10 @@ func (s *Step) failed(i store.Item, err error) {
 		if err == nil {
 			err = errors.New("the executor has failed item " + itemkey.Text(i.Key))
 		}
-		s.decide(verdict{do: on.Do, code: i.Code, err: err})
+		s.decide(reaction{do: on.Do, code: i.Code, err: err})
 		return
 	case taskpolicy.PauseTask, taskpolicy.StopTask:
-		s.decide(verdict{do: on.Do, reason: classify.Clean(fmt.Sprintf("%s%s: item %s has failed with %s: %s", lifecycle.ReasonStrategy, on.Do, itemkey.Text(i.Key), i.Code, i.Detail))})
+		s.decide(reaction{do: on.Do, reason: classify.Clean(fmt.Sprintf("%s%s: item %s has failed with %s: %s", lifecycle.ReasonStrategy, on.Do, itemkey.Text(i.Key), i.Code, i.Detail))})
 	case taskpolicy.DeferItem, taskpolicy.SkipItem, taskpolicy.FailItem:
 		i.Outcome = s.outcome(on)
 	}
@@ -84,9 +84,9 @@ func (s *Step) failed(i store.Item, err error) {
 }
 
 // decide keeps the first decision about the batch, but for one that keeps the batch from being committed.
-func (s *Step) decide(d verdict) {
-	if s.verdict == nil || s.verdict.err == nil && d.err != nil {
-		s.verdict = &d
+func (s *Step) decide(d reaction) {
+	if s.reaction == nil || s.reaction.err == nil && d.err != nil {
+		s.reaction = &d
 	}
 }
 
@@ -102,10 +102,10 @@ func (s *Step) outcome(on taskpolicy.OnError) store.Outcome {
 }
 
 // decision returns what the strategy has decided about the batch; nil: nothing.
-func (s *Step) decision() *verdict {
+func (s *Step) decision() *reaction {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.verdict
+	return s.reaction
 }
 
 // refused returns the error of an item because of which the strategy does not let the batch be committed.
@@ -207,7 +207,7 @@ func (s *Session) requestBy(do taskpolicy.Reaction, c classify.Classification) (
 
 // request makes the write of a batch pause or stop the task, as the strategy has decided, or the task that it is a part of, even with
 // the end of the part. A task that is to be stopped waits for nothing: the session ends it.
-func (s *Session) request(w *store.Write, d *verdict, then flow) flow {
+func (s *Session) request(w *store.Write, d *reaction, then flow) flow {
 	w.Whole = s.whole()
 	if d.do == taskpolicy.PauseTask {
 		w.Pause = d.reason
