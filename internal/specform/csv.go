@@ -52,7 +52,7 @@ type Table struct {
 }
 
 // ReadCSV reads a file into a list of the form. The columns are those of the objects of the list, by their names in the first line, or
-// in their order without such a line; of a list of plain values it is the only column, the column with the name of the list, or the only column whose
+// in their order without such a line; of a list of plain values it is the only column, the column with the name of the list or named item, or the only column whose
 // cells fit. The separator is a comma, a semicolon or a tab; the encoding UTF-8 or Windows-1252, with or without a byte order mark; line ends
 // are of any system. Cells are texts: what a spreadsheet would take for a formula is a text like others, and is never computed. Rows without text are
 // left out, and empty cells are values that are not set.
@@ -370,7 +370,7 @@ func (r *reading) column(head, second record) (named bool, err error) {
 		r.cells = []int{0}
 		return r.isName(head.cells[0]), nil
 	}
-	names := []string{plain(r.list.Name), plain(r.list.Label), strings.TrimSuffix(plain(r.list.Label), "s"), "id"}
+	names := []string{plain(r.list.Name), plain(r.list.Label), strings.TrimSuffix(plain(r.list.Label), "s"), "item", "id"}
 	for _, name := range names {
 		if i := slices.IndexFunc(head.cells, func(c string) bool { return plain(c) == name }); i >= 0 {
 			r.cells = []int{i}

@@ -160,8 +160,7 @@ type start struct {
 	flagOf        map[string]string // by the name of the field
 	values        specform.Values
 	runFlags      *runFlags
-	lineOf        map[int]int // of an element of --csv
-	retired, none bool        // it accepts no new tasks; it has no fields
+	retired, none bool // it accepts no new tasks; it has no fields
 }
 
 func (a *App) runCommand() *cobra.Command {
@@ -261,18 +260,7 @@ func (s *start) problem(p specform.Problem) string {
 	if !ok {
 		return p.String()
 	}
-	where := "--" + flag
-	if t := s.form.Targets; t != nil && t.Name == p.Field && s.lineOf != nil {
-		where = s.runFlags.csv
-		var n int
-		if rest, ok := strings.CutPrefix(p.Pointer, t.Pointer+"/"); ok {
-			if _, err := fmt.Sscanf(rest, "%d", &n); err == nil && s.lineOf[n] > 0 {
-				where += fmt.Sprintf(", line %d", s.lineOf[n])
-			}
-		}
-		return where + ": " + p.Text
-	}
-	return where + " " + p.Text
+	return "--" + flag + " " + p.Text
 }
 
 // start starts a task in the database or in an application.
