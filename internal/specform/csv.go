@@ -396,7 +396,7 @@ func (r *reading) column(head, second record) (named bool, err error) {
 
 // isName reports whether a cell of the first line is the name of a column: it has letters and spaces alone, and is no value, or it is the name of the list.
 func (r *reading) isName(cell string) bool {
-	if p := plain(cell); p == plain(r.list.Label) || p == plain(r.list.Name) || p == strings.TrimSuffix(plain(r.list.Label), "s") {
+	if p := plain(cell); p == plain(r.list.Label) || p == plain(r.list.Name) || p == "item" || p == strings.TrimSuffix(plain(r.list.Label), "s") {
 		return true
 	}
 	if r.list.Item.Type == Text || strings.TrimSpace(cell) == "" || len(cell) > 40 {

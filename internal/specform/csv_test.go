@@ -47,6 +47,7 @@ func TestReadCSV(t *testing.T) {
 		{"the column that fits", "people", "Name;Id of student;Course\nLovelace;" + ada + ";A\nHopper;" + grace + ";B\n", `["` + ada + `","` + grace + `"]`},
 		{"the column that fits, without names", "people", "1;" + ada + "\n2;" + grace + "\n", `["` + ada + `","` + grace + `"]`},
 		{"the column with the name", "people", "id,people\nx," + ada + "\n", `["` + ada + `"]`},
+		{"items as the command writes them", "people", "item,code\n" + ada + "," + grace + "\n", `["` + ada + `"]`},
 		{"two columns that fit", "people", "a,b\n" + ada + "," + grace + "\n", `the file has 2 columns, and people takes one: keep that, or name it "people" in the first line`},
 		{"wrong columns", "people", "name,course\nLovelace,A\n", `the file has 2 columns, and people takes one: keep that, or name it "people" in the first line`},
 		{"twice", "people", ada + "\n" + grace + "\n" + ada + "\n", `3 people "` + ada + `": repeats line 1`},

@@ -30,8 +30,7 @@ const (
 
 // A Field is a value of a spec that a person enters.
 type Field struct {
-	// Name is the key of the field in [Values]: the names of JSON joined by dots, such as letter.subject. It names the input of a
-	// form and the flag of a command. Where two fields would have the same name, the second has its Pointer.
+	// Name is the key of the field in [Values]: the names of JSON joined by dots, such as letter.subject. Where two fields would have the same name, the second has its Pointer.
 	Name    string
 	Pointer string // the place in the spec, as RFC 6901 writes it: /letter/subject
 	Label   string // Subject
@@ -53,6 +52,19 @@ type Field struct {
 
 	node   *node
 	values []any // of Enum
+}
+
+// commandFlags are the flags of the command that starts tasks which are no fields.
+var commandFlags = []string{
+	"at", "by", "csv", "database-url", "file", "header", "help", "key", "output", "owner", "preview", "reason", "schema", "timeout", "url", "wait",
+}
+
+// Flag returns the name of the flag of the field: its Name, with spec. before it where the command has another flag of that name.
+func (f *Field) Flag() string {
+	if f.Name == "" || slices.Contains(commandFlags, f.Name) {
+		return "spec." + f.Name
+	}
+	return f.Name
 }
 
 // A Form has the fields of the specs of one kind. It is immutable and safe for concurrent use.

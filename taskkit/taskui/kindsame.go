@@ -24,13 +24,13 @@ func same(r *request, k *startable, values specform.Values, draft []byte) (v sam
 	command := []string{"taskkit", "run", k.info.Name}
 	for f := range k.form.All() {
 		for _, value := range values[f.Name] {
-			command = append(command, shellQuote("--"+f.Name+"="+value))
+			command = append(command, shellQuote("--"+f.Flag()+"="+value))
 		}
 	}
 	secrets := secretFields(k.form.Fields)
 	for _, f := range secrets {
 		if f.Required {
-			command = append(command, `--`+f.Name+`="$`+variable(f.Name)+`"`)
+			command = append(command, `--`+f.Flag()+`="$`+variable(f.Name)+`"`)
 		}
 	}
 	v.Command = strings.Join(command, " ")

@@ -142,14 +142,6 @@ func fieldHelp(f *specform.Field) string {
 	return strings.ReplaceAll(screen.Clean(strings.TrimSpace(help)), "`", "'")
 }
 
-// specFlagName is the name of the flag of a field: its own, with spec. before it if run has another flag of that name.
-func specFlagName(c *cobra.Command, f *specform.Field) string {
-	if c.Flags().Lookup(f.Name) != nil || c.InheritedFlags().Lookup(f.Name) != nil || f.Name == "help" {
-		return "spec." + f.Name
-	}
-	return f.Name
-}
-
 // a start is what run needs of a kind.
 type start struct {
 	kind          string
@@ -210,10 +202,7 @@ func (a *App) startCommand(parent *cobra.Command, s *start) *cobra.Command {
 	})
 	s.runFlags.add(c)
 	for f := range s.form.All() {
-		name := specFlagName(c, f)
-		if f.Name == "" || a.root.PersistentFlags().Lookup(f.Name) != nil {
-			name = "spec." + f.Name
-		}
+		name := f.Flag()
 		if c.Flags().Lookup(name) != nil {
 			continue
 		}
