@@ -39,6 +39,8 @@ func pages() []page {
 		{path: "task/{id}/{verb}", title: "Confirm", name: "confirm", get: confirm},
 		{path: "kinds", title: "Kinds", name: "kinds", nav: true, get: kinds},
 		kindPage,
+		{path: "approvals", title: "Approvals", name: "approvals", nav: true, get: approvals},
+		{path: "approvals/{id}", title: "Approval", name: "approval", get: approval},
 		{path: "schedules", title: "Schedules", name: "schedules", nav: true, op: taskhttp.OpReadSchedules, get: schedules},
 		{path: "queues", title: "Queues", name: "queues", nav: true, op: taskhttp.OpReadQueues, get: queues},
 		{path: "limits", title: "Limits", name: "limits", nav: true, op: taskhttp.OpReadLimits, get: limits},
