@@ -45,6 +45,7 @@ func pages() []page {
 		{path: "queues", title: "Queues", name: "queues", nav: true, op: taskhttp.OpReadQueues, get: queues},
 		{path: "limits", title: "Limits", name: "limits", nav: true, op: taskhttp.OpReadLimits, get: limits},
 		{path: "workers", title: "Workers", name: "workers", nav: true, op: taskhttp.OpReadWorkers, get: workers},
+		{path: "changes", title: "Changes", name: "changes", nav: true, op: taskhttp.OpReadChanges, get: changes},
 		{path: "health", title: "Health", name: "health", nav: true, op: taskhttp.OpReadDoctor, get: health},
 	}
 }
