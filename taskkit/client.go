@@ -144,6 +144,7 @@ type Filter struct {
 	// Running: only tasks that a worker has, and tasks with such a task among their children, and theirs.
 	Running  bool
 	Previews bool // only previews, see [WithPreview]
+	Approval bool // only tasks that wait for [Client.Approve], as their ControlReason says
 	// EndedFor: only tasks that ended longer ago, by the database's clock.
 	EndedFor time.Duration
 	// Before selects only tasks older than this one, by id. For the next page

@@ -247,6 +247,7 @@ type Filter struct {
 	Parent    uuid.UUID
 	Follows   uuid.UUID
 	Previews  bool   // only previews
+	Approval  bool   // only tasks that wait for approval
 	Roots     bool   // only tasks without a parent
 	Running   bool   // only tasks in flight, and those that have one below them
 	Code      string // only tasks whose StatusDetail begins with this code

@@ -35,11 +35,6 @@ type approvalRow struct {
 	Refused   string // why the person cannot approve it; "": it can
 }
 
-const (
-	waitingOfPage = 1000 // waiting tasks are read at once,
-	waitingPages  = 5    // so often
-)
-
 // approvals reads the page Approvals: the tasks that wait for approval and that the person sees.
 func approvals(r *request) (any, error) {
 	ctx := r.Context()
@@ -77,26 +72,10 @@ func approvals(r *request) (any, error) {
 	return v, nil
 }
 
-// awaitApproval reads tasks that wait for approval, the newest first. They are looked for among a bounded number of those that wait for anything: next is
-// where the reading goes on, and zero at the end.
+// awaitApproval reads tasks that wait for approval, the newest first. They are looked for among a bounded number of tasks: next is where the reading goes
+// on, and zero at the end.
 func (r *request) awaitApproval(ctx context.Context, before taskkit.ID) (found []*taskkit.Task, next taskkit.ID, err error) {
-	next = before
-	for range waitingPages {
-		var page []*taskkit.Task
-		page, next, err = r.tasks(ctx, taskkit.Filter{Statuses: []taskkit.Status{taskkit.StatusQueued}, Children: true, Before: next, Limit: waitingOfPage})
-		if err != nil {
-			return nil, uuid.Nil, err
-		}
-		for _, t := range page {
-			if t.Cause() == taskcause.Approval {
-				found = append(found, t)
-			}
-		}
-		if next == uuid.Nil || len(found) >= rowsOfPage {
-			break
-		}
-	}
-	return found, next, nil
+	return r.tasks(ctx, taskkit.Filter{Approval: true, Children: true, Before: before, Limit: rowsOfPage})
 }
 
 // requester returns who has submitted a task.

@@ -120,6 +120,9 @@ func (l *list) rare() []predicate.QueuedTask {
 	if l.f.Previews {
 		where = append(where, l.isPreview())
 	}
+	if l.f.Approval {
+		where = append(where, awaitsApproval)
+	}
 	if l.f.Code != "" {
 		where = append(where, l.hasCode(l.f.Code))
 	}

@@ -50,7 +50,7 @@ var refColumns = []string{queuedtask.FieldID, queuedtask.FieldExecutionComponent
 // filtered are the columns that a filter is about, besides refColumns.
 var filtered = []string{
 	queuedtask.FieldOwnerID, queuedtask.FieldQueue, queuedtask.FieldReference, queuedtask.FieldUniqueKey, queuedtask.FieldParentID, queuedtask.FieldFollowsID,
-	queuedtask.FieldWorkflowStatus, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldWorkflowStoppedDate,
+	queuedtask.FieldWorkflowStatus, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldWorkflowStoppedDate, queuedtask.FieldControlReason,
 }
 
 // TaskRefs implements [store.Reader].
@@ -199,6 +199,12 @@ func (b *Base) resultColumns(task string) string {
 			b.SQL(" FROM {s}taskkit_task_result r WHERE r.task_id = ") + task + ".id), " + none + ") ELSE " + none + " END"
 	}
 	return of(expiry, "0") + ", " + of("r.result IS NULL", "false")
+}
+
+// awaitsApproval selects tasks that wait for approval.
+func awaitsApproval(s *entsql.Selector) {
+	s.Where(entsql.ExprP(s.C(queuedtask.FieldWorkflowStatus) + " = 'QUEUED' AND " + s.C(queuedtask.FieldControl) + " = 'PAUSE' AND " +
+		s.C(queuedtask.FieldControlReason) + " LIKE '" + lifecycle.ReasonApproval + "%'"))
 }
 
 // isPreview selects previews. SQLite has true as 1.

@@ -41,6 +41,7 @@ func Values(many, few, none Tasks) (values []Value) {
 		Value{"Roots", "only", func(f *store.Filter) { f.Roots = true }},
 		Value{"Roots", "and children", func(f *store.Filter) { f.Roots = false }},
 		Value{"Running", "all", func(f *store.Filter) { f.Running = true }},
+		Value{"Approval", "none", func(f *store.Filter) { f.Approval = true }},
 		Value{"Previews", "none", func(f *store.Filter) { f.Previews = true }},
 	)
 }

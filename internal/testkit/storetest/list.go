@@ -55,6 +55,10 @@ func listFilters(e *env) {
 		t.Options.Previewed = 1
 		t.Options.Child = &store.Child{Parent: other, Segment: json.RawMessage(`{"preview":true}`), Number: 1}
 	})
+	approval := e.one(func(t *store.NewTask) { t.Kind, t.Options.Approval = "approved", true })
+	paused := e.one(func(t *store.NewTask) { t.Kind = "approved" })
+	_, err := e.s.Request(e.ctx(), paused, store.Request{Action: lifecycle.ActPause, Reason: "who says whether " + lifecycle.ReasonApproval})
+	e.ok(err)
 	root := e.one(func(t *store.NewTask) { t.Kind = "family" })
 	child := e.one(func(t *store.NewTask) { t.Kind, t.Parent = "family", root })
 	busyOwner := uuid.New()
@@ -95,6 +99,8 @@ func listFilters(e *env) {
 		"run of":    {store.Filter{Running: true, Parent: busyRoot}, []uuid.UUID{busyChild}},
 		"run page":  {store.Filter{Running: true, Before: busy}, []uuid.UUID{busyChild, busyRoot}},
 		"previews":  {store.Filter{Previews: true}, []uuid.UUID{preview}},
+		"approval":  {store.Filter{Approval: true}, []uuid.UUID{approval}},
+		"approve":   {store.Filter{Approval: true, Kinds: []string{"family", "other"}}, nil},
 		"preview":   {store.Filter{Previews: true, IDs: []uuid.UUID{other, preview}}, []uuid.UUID{preview}},
 		"before":    {store.Filter{Before: other}, []uuid.UUID{special}},
 		"both":      {store.Filter{Owner: owner, Queue: "elsewhere"}, nil},

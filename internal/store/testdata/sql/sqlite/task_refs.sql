@@ -7,7 +7,7 @@ FROM (SELECT r.*, CASE WHEN `r`.`execution_component_name` IN (?)
     AND `r`.`parent_id` IS NULL THEN true ELSE false END AS wanted, row_number() OVER () = 10000 AS last
 FROM (SELECT `q`.`id`, `q`.`execution_component_name`, `q`.`control`, `q`.`owner_id`, `q`.`queue`,
     `q`.`reference`, `q`.`unique_key`, `q`.`parent_id`, `q`.`follows_id`, `q`.`workflow_status`,
-    `q`.`workflow_status_desc`, `q`.`workflow_stopped_date`
+    `q`.`workflow_status_desc`, `q`.`workflow_stopped_date`, `q`.`control_reason`
 FROM `taskkit_queued_task` AS `q`
 ORDER BY `q`.`id` DESC
 LIMIT 10000) r) s

@@ -5,7 +5,7 @@ FROM (SELECT *
 FROM (SELECT p.*, true AS wanted, false AS last
 FROM (SELECT `q`.`id`, `q`.`execution_component_name`, `q`.`control`, `q`.`owner_id`, `q`.`queue`,
     `q`.`reference`, `q`.`unique_key`, `q`.`parent_id`, `q`.`follows_id`, `q`.`workflow_status`,
-    `q`.`workflow_status_desc`, `q`.`workflow_stopped_date`
+    `q`.`workflow_status_desc`, `q`.`workflow_stopped_date`, `q`.`control_reason`
 FROM `taskkit_queued_task` AS `q`
 WHERE parent_id IS NULL AND `q`.`owner_id` IS NOT NULL AND `q`.`owner_id` = ? AND `q`.`id` < ?
 ORDER BY `q`.`id` DESC
