@@ -82,7 +82,9 @@ type halvesState struct {
 	Items int `json:"items"`
 }
 
-var halvesKind = taskkit.NewKind(taskkind.Definition[struct{}, halvesState, struct{}]{Name: "halves", Segments: true})
+var halvesKind = taskkit.NewKind(taskkind.Definition[struct{}, halvesState, struct{}]{
+	Name: "halves", Segments: true, SpecSchema: []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{},"additionalProperties":false}`),
+})
 
 // halves is the executor of halvesKind.
 type halves struct{}

@@ -268,6 +268,13 @@ func (d *dashboard) submit(r *request, k *startable, in *entered, draft []byte, 
 	}
 	once := strings.Join([]string{r.who.ID.String(), r.URL.Path, key, fmt.Sprint(preview)}, "\n")
 	to, err := d.sent.once(r.Context(), once, func() (string, error) {
+		if d.config.Start != nil {
+			more, err := d.config.Start(r.Context(), r.who, k.info.Name)
+			if err != nil {
+				return "", err
+			}
+			opts = append(opts, more...)
+		}
 		id, err := d.registry.SubmitJSON(r.Context(), d.db, k.info.Name, spec, opts...)
 		if taken, ok := errors.AsType[*taskkit.DuplicateError](err); ok && taken.By == "idempotency key" && taken.ID != uuid.Nil {
 			return "task/" + taken.ID.String(), nil

@@ -31,6 +31,9 @@ type Config struct {
 	Authorize taskhttp.Authorizer
 	// Operator decides besides the level about each operation of operators, as it does for package taskhttp. Defaults to none.
 	Operator taskhttp.OperatorAuthorizer
+	// Start returns further options of a task of a kind that a person starts from a form, such as taskkit.WithQueue. An error refuses it, and is
+	// shown if it is an *[taskkit.OptionError]. Defaults to none.
+	Start func(ctx context.Context, p Person, kind string) ([]taskkit.SubmitOption, error)
 	// Prefix is the path below which the dashboard is served, as the handler sees it: "/" behind http.StripPrefix. Defaults to "/tasks".
 	Prefix string
 	// Title is the name of the dashboard. Defaults to "taskkit".

@@ -33,7 +33,6 @@ import (
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhealth"
 	"taskkit.dev/taskkit/taskhttp"
-	"taskkit.dev/taskkit/taskui"
 )
 
 // The paths of the actions.
@@ -86,7 +85,7 @@ func (r *run) serve(ctx context.Context) (*web, error) {
 	taskhttp.Start(jobs, "POST "+pathMail, sendemailtask.Kind, asOthers(r, func(s *sendemail.Spec) targets.Targets { return s.Targets }))
 	taskhttp.FileResults(jobs, exportcaseloadtask.Kind, openExport)
 
-	dashboard, err := taskui.New(r.client, nil, taskui.Config{Access: whoWatches, Logger: slog.New(slog.DiscardHandler)})
+	dashboard, err := r.dashboard()
 	if err != nil {
 		return nil, err
 	}
@@ -129,16 +128,6 @@ func (w *web) close() error {
 		err = errors.Join(err, ended)
 	}
 	return err
-}
-
-// pathDashboard is where the dashboard is.
-const pathDashboard = "/tasks/"
-
-// whoWatches takes a browser of this machine for the supervisor, who sees and operates all tasks.
-func whoWatches(r *http.Request) (taskui.Person, error) {
-	p, err := taskui.ThisMachine(r)
-	p.ID, p.Name = supervisor, "the supervisor of the demonstration"
-	return p, err
 }
 
 // whoCalls takes everybody for the coach, or for whom a header names: only programs of
