@@ -23,6 +23,7 @@ type homeView struct {
 	Unread  bool // the doctor did not answer in time
 	Running []row
 	More    bool // more tasks run
+	Newest  []row
 	Say     string
 }
 
@@ -43,6 +44,7 @@ type need struct {
 
 const (
 	runningOfHome  = 20
+	newestOfHome   = 10
 	needsOfHome    = 20
 	awaitingRead   = 1000
 	doctorPatience = 3 * time.Second
@@ -58,6 +60,13 @@ func home(r *request) (any, error) {
 	}
 	v.More = next != uuid.Nil
 	if v.Running, err = r.rows(ctx, running, new(tasksearch.Query)); err != nil {
+		return nil, err
+	}
+	newest, _, err := r.tasks(ctx, taskkit.Filter{Limit: newestOfHome})
+	if err != nil {
+		return nil, err
+	}
+	if v.Newest, err = r.rows(ctx, newest, new(tasksearch.Query)); err != nil {
 		return nil, err
 	}
 	if err := r.awaiting(ctx, v); err != nil {

@@ -241,3 +241,5 @@ func eventually(tb testing.TB, f func() bool) {
 		}
 	}
 }
+
+var scriptLink = regexp.MustCompile(`src="\./(assets/live-[^"]+)"`)

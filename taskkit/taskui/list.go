@@ -187,7 +187,7 @@ func (r *request) rows(ctx context.Context, found []*taskkit.Task, q *tasksearch
 	for i, t := range found {
 		all[i] = row{
 			Task: t, Status: statusText(t), Class: statusClass(t), Path: taskPath(t.ID), Bar: newBar(t.Progress),
-			KindPath: listPath(q.With("kind", t.Kind)), Person: r.personName(t.Owner), OwnerPath: listPath(q.With("owner", person(t.Owner))),
+			KindPath: listPath(q.With("kind", t.Kind)), Person: r.shortName(t.Owner), OwnerPath: listPath(q.With("owner", person(t.Owner))),
 		}
 		if r.operator() {
 			all[i].Note = clean(explained[i].Note)

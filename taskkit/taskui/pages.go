@@ -57,6 +57,7 @@ type frame struct {
 	Name    string // of the dashboard
 	Nav     []navigation
 	Person  string
+	Query   string // in the field of the search
 	Key     string // of the forms, see [sentForms]
 	Said    string // what the request before this one has done
 	Refresh int    // seconds, without a script; 0: never
@@ -105,6 +106,9 @@ func (d *dashboard) frame(r *request, p page, data any) *frame {
 	f := &frame{
 		Root: r.root, Title: p.title, Name: d.config.Title, Person: r.who.display(), Key: r.key, Data: data,
 		Style: d.assets.path("style.css"), Script: d.assets.path("live.js"), Icon: d.assets.path("icon.svg"), Said: said[r.URL.Query().Get("said")],
+	}
+	if p.path == "list" {
+		f.Query = clean(strings.TrimSpace(r.URL.Query().Get("q")))
 	}
 	if t, ok := data.(titled); ok {
 		f.Title = t.Title()

@@ -162,3 +162,18 @@ func TestDeadlineOfPages(t *testing.T) {
 		t.Errorf("%v\n%s", a.header, a.body)
 	}
 }
+
+// The script is small, and the style has not one rule of another origin.
+func TestAssetsAreSmall(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, sqlite(t))
+	home := e.page(t, "/tasks/", http.StatusOK)
+	script := e.as("stranger").do(t, http.MethodGet, "/tasks/"+firstOf(t, scriptLink, home.body), "")
+	if script.status != http.StatusOK || len(script.body) == 0 || len(script.body) > 10_000 || script.header.Get("Content-Type") != "text/javascript; charset=utf-8" {
+		t.Errorf("script: %d, %d bytes, %v", script.status, len(script.body), script.header)
+	}
+	style := e.do(t, http.MethodGet, "/tasks/"+firstOf(t, styleLink, home.body), "")
+	if lines := strings.Count(style.body, "\n"); lines > 450 || strings.Contains(style.body, "url(") || strings.Contains(style.body, "@import") {
+		t.Errorf("style: %d lines", lines)
+	}
+}

@@ -96,6 +96,14 @@ func (r *request) personName(id uuid.UUID) string {
 	return person(id)
 }
 
+// shortName is personName for a list.
+func (r *request) shortName(id uuid.UUID) string {
+	if name := r.personName(id); name != id.String() {
+		return name
+	}
+	return short(id)
+}
+
 // person returns a person as searches have it.
 func person(id uuid.UUID) string {
 	switch id {
