@@ -39,6 +39,12 @@ const most = 1_000_000
 // searched is how many tasks are read of all tasks to find those of a filter that no index serves.
 const searched = 10 * store.ListRead
 
+// Check returns what is wrong with the request, as [Submit] does before it reads.
+func (r *Request) Check() error {
+	_, err := r.check()
+	return err
+}
+
 // check returns what is wrong with the request, and how it is carried out.
 func (r *Request) check() (rules, error) {
 	if err := r.Verb.check(); err != nil {
@@ -89,9 +95,9 @@ var allStatuses = []taskkit.Status{
 // errMore ends the tasks that match where a bounded part of all tasks was read.
 var errMore = errors.New("there may be more tasks that match")
 
-// matches are the tasks that a request is for, newest first. Each page is one statement, which reads a bounded part of the tasks. With bounded there
-// are few pages, and errMore.
-func (r *Request) matches(ctx context.Context, c *taskkit.Client, verb *rules, bounded bool) iter.Seq2[store.TaskRef, error] {
+// matches are the tasks that a request is for, newest first. Each page is one statement, which reads a bounded part of the tasks. After so many tasks,
+// 0 for any number, errMore comes.
+func (r *Request) matches(ctx context.Context, c *taskkit.Client, verb *rules, bound int64) iter.Seq2[store.TaskRef, error] {
 	return func(yield func(store.TaskRef, error) bool) {
 		lent := access.ClientOf(c)
 		f, err := access.FilterOf(r.filter(verb))
@@ -105,13 +111,12 @@ func (r *Request) matches(ctx context.Context, c *taskkit.Client, verb *rules, b
 			return
 		}
 		f.Limit = store.ListRead
-		for read := 0; ; read += store.ListRead {
+		for read := int64(0); ; read += store.ListRead {
 			switch {
-			case read < searched:
-			case !f.Indexed():
+			case read >= searched && !f.Indexed():
 				yield(store.TaskRef{}, &FilterError{Filter: describe(r.filter(verb))})
 				return
-			case bounded:
+			case bound > 0 && read >= bound:
 				yield(store.TaskRef{}, errMore)
 				return
 			}

@@ -81,7 +81,7 @@ func (r *Request) submit(ctx context.Context, tx taskkit.ExecQuerier, verb *rule
 	}
 	limit := cmp.Or(r.Max, most)
 	tasks := func(yield func(taskkit.ID) bool) {
-		for t, found := range r.matches(ctx, client, verb, false) {
+		for t, found := range r.matches(ctx, client, verb, 0) {
 			switch {
 			case found != nil:
 				err = found
@@ -122,7 +122,7 @@ func repeated(ctx context.Context, tx taskkit.ExecQuerier, schema, key string) e
 	return &store.DuplicateError{Kind: Kind.Name(), Column: "idempotency_key", Key: key, ID: ids[0]}
 }
 
-// Count counts the tasks that [Submit] would freeze, up to a limit. exact is false if there may be more: at the limit, or after some 100,000 tasks were read. Its errors are
+// Count counts the tasks that [Submit] would freeze, up to a limit. exact is false if there may be more: at the limit, or after so many tasks were read, at least 100,000. Its errors are
 // those of Submit, except that no task is no error. It needs no reason.
 func Count(ctx context.Context, c *taskkit.Client, r Request, limit int64) (n int64, exact bool, err error) {
 	r.Reason = cmp.Or(r.Reason, "counted") // which Submit needs
@@ -130,7 +130,7 @@ func Count(ctx context.Context, c *taskkit.Client, r Request, limit int64) (n in
 	if err != nil {
 		return 0, false, err
 	}
-	for _, err := range r.matches(ctx, c, &verb, true) {
+	for _, err := range r.matches(ctx, c, &verb, max(searched, limit)) {
 		switch {
 		case n == limit, errors.Is(err, errMore):
 			return n, false, nil

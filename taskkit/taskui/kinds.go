@@ -27,10 +27,16 @@ type startable struct {
 	revision string
 }
 
+// builtIn begins the names of the library's own kinds, whose tasks no form starts.
+const builtIn = "taskkit_"
+
 // newStartables returns the kinds of a registry by their names.
 func newStartables(registry *taskkit.Registry) (map[string]*startable, error) {
 	all := map[string]*startable{}
 	for _, name := range registry.Kinds() {
+		if strings.HasPrefix(name, builtIn) {
+			continue
+		}
 		info, _ := registry.Info(name)
 		schema := info.SpecSchema
 		if schema == nil {
@@ -60,7 +66,11 @@ func kinds(r *request) (any, error) {
 	names := r.d.registry.Kinds()
 	slices.Sort(names)
 	for _, name := range names {
-		info := r.d.kinds[name].info
+		kind, ok := r.d.kinds[name]
+		if !ok {
+			continue
+		}
+		info := kind.info
 		text, _, _ := strings.Cut(info.Doc, "\n\n")
 		v.Kinds = append(v.Kinds, kindLine{name, kindPath(name), text, info.Retired, info.Preview})
 	}

@@ -14,6 +14,7 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/segment"
+	"taskkit.dev/taskkit/taskbulk"
 	"taskkit.dev/taskkit/taskkind"
 )
 
@@ -131,6 +132,7 @@ func registryOf(held chan taskkit.ID) *taskkit.Registry {
 	taskkit.Register(&r, piecesKind, pieces{held})
 	taskkit.Register(&r, halvesKind, halves{})
 	taskkit.Register(&r, stagedKind, staged{})
+	taskbulk.Register(&r)
 	return &r
 }
 

@@ -29,6 +29,7 @@ type listView struct {
 	MoreDead bool // the counts of the groups are lower bounds
 	Operator bool
 	Live     bool
+	Bulk     []filterLink // what can be done with all that match
 }
 
 // tab leads to the tasks with a status.
@@ -119,6 +120,7 @@ func list(r *request) (any, error) {
 		v.Bounded = len(found) < rowsOfPage
 	}
 	v.Live = f.Before == uuid.Nil
+	v.Bulk = r.bulkLinks(ctx, v.Query, f)
 	return v, r.groups(ctx, q, v)
 }
 

@@ -33,6 +33,8 @@ func pages() []page {
 	return []page{
 		{path: "", title: "Home", name: "home", nav: true, get: home},
 		{path: "list", title: "Tasks", name: "list", nav: true, get: list},
+		{path: "bulk", title: "Bulk", name: "bulk", nav: true, get: bulkOperations},
+		{path: "bulk/{verb}", title: "Act on all that match", name: "bulkform", get: bulkForm},
 		{path: "task/{id}", title: "Task", name: "task", get: showTask},
 		{path: "task/{id}/items", title: "Items", name: "items", get: items},
 		{path: "task/{id}/parts", title: "Parts", name: "parts", get: parts},
