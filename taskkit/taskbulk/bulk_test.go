@@ -80,6 +80,9 @@ func TestVerbs(t *testing.T) {
 func TestChangesMeanwhile(t *testing.T) {
 	t.Parallel()
 	each(t, func(b *bench) {
+		if queue, served, err := taskbulk.Queue(b.Context(), b.Client); queue != "default" || served || err != nil {
+			b.Errorf("before there is a worker: %s, %t, %v", queue, served, err)
+		}
 		kind := newKind("changing")
 		ids := b.waiting(kind, 100)
 		r := taskbulk.Request{Verb: taskbulk.Pause, Filter: taskkit.Filter{Kinds: []string{kind.Name()}}}
@@ -162,8 +165,17 @@ func TestStoppedAndContinued(t *testing.T) {
 	each(t, func(b *bench) {
 		kind := newKind("halves")
 		ids := b.waiting(kind, many)
-		b.start("default", taskbulk.Register)
-		id, _ := b.submit(taskbulk.Request{Verb: taskbulk.Stop, Filter: taskkit.Filter{Kinds: []string{kind.Name()}}, Reason: "because"}, taskkit.WithCanary(300))
+		b.start("operations", taskbulk.Register)
+		var queue string
+		b.until("a worker has the kind", func() bool {
+			var (
+				served bool
+				err    error
+			)
+			queue, served, err = taskbulk.Queue(b.Context(), b.Client)
+			return served && err == nil && queue == "operations"
+		})
+		id, _ := b.submit(taskbulk.Request{Verb: taskbulk.Stop, Filter: taskkit.Filter{Kinds: []string{kind.Name()}}, Reason: "because"}, taskkit.WithCanary(300), taskkit.WithQueue(queue))
 		b.until("it is in the middle", func() bool { return b.task(id).Control == taskkit.ControlPause })
 		if _, err := b.Stop(b.Context(), id); err != nil {
 			b.Fatal(err)

@@ -20,10 +20,13 @@ const (
 	maxBatchSize = 200
 )
 
+// ownQueue is the queue of bulk operations that are submitted without one.
+const ownQueue = "default"
+
 // Kind is the kind of bulk operations. Submit them with [Submit], which finds the tasks. The executor does not check who may do what: check the rights
 // of whoever asks before the submission.
 var Kind = taskkit.NewKind(taskkind.Definition[Spec, struct{}, struct{}]{
-	Name: "taskkit_bulk", BatchSize: batchSize, MaxBatchSize: maxBatchSize,
+	Name: "taskkit_bulk", Queue: ownQueue, BatchSize: batchSize, MaxBatchSize: maxBatchSize,
 	Targets: taskkind.TargetsIn("tasks", func(s *Spec) *[]taskkit.ID { return &s.Tasks }),
 })
 

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -140,4 +141,28 @@ func Count(ctx context.Context, c *taskkit.Client, r Request, limit int64) (n in
 		n++
 	}
 	return n, true, nil
+}
+
+// Queue returns a queue in which a live worker has the kind of bulk operations, for [taskkit.WithQueue]: the kind's own, or else the first by name. served is false if
+// there is none, and a bulk operation would wait.
+func Queue(ctx context.Context, c *taskkit.Client) (queue string, served bool, err error) {
+	lent := access.ClientOf(c)
+	op, err := lent.Store(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	processes, err := op.Processes(ctx, 0)
+	if err != nil {
+		return "", false, lent.Public(ctx, err)
+	}
+	var queues []string
+	for _, p := range processes {
+		if _, ok := p.Kinds[Kind.Name()]; ok && p.Alive() && !p.Draining {
+			queues = append(queues, p.Queues...)
+		}
+	}
+	if len(queues) == 0 || slices.Contains(queues, ownQueue) {
+		return ownQueue, len(queues) > 0, nil
+	}
+	return slices.Min(queues), true, nil
 }

@@ -107,7 +107,11 @@ func (s *Server) startBulk(w http.ResponseWriter, r *http.Request, who Caller) e
 	}
 	request.Filter.IDs, request.Filter.Children = b.IDs, b.Children
 	request.All, request.Reason, request.Max, request.Actor = b.All, b.Reason, b.Max, who.Owner
-	opts := []taskkit.SubmitOption{taskkit.RunAs(who.RunAs), taskkit.WithActor(who.Owner), taskkit.WithSchema(s.config.Schema)}
+	queue, _, err := taskbulk.Queue(r.Context(), s.client)
+	if err != nil {
+		return err
+	}
+	opts := []taskkit.SubmitOption{taskkit.WithQueue(queue), taskkit.RunAs(who.RunAs), taskkit.WithActor(who.Owner), taskkit.WithSchema(s.config.Schema)}
 	if key != "" {
 		opts = append(opts, taskkit.WithIdempotencyKey(key))
 	}

@@ -125,17 +125,9 @@ func bulkForm(r *request) (any, error) {
 	if !exact && limit < bulkCountedAll {
 		view.Count = withParameter(bulkPath(v.verb, text), "count", "all")
 	}
-	workers, err := r.d.ops.Workers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	view.Unserved = true
-	for _, w := range workers {
-		if _, ok := w.Kinds[taskbulk.Kind.Name()]; ok && w.Alive {
-			view.Unserved = false
-		}
-	}
-	return view, nil
+	_, served, err := taskbulk.Queue(ctx, r.d.client)
+	view.Unserved = !served
+	return view, err
 }
 
 // selectsAll reports whether a search selects all tasks.
@@ -166,7 +158,11 @@ func submitBulk(r *request, v bulkVerb, reason string) (to, saying string, err e
 	if selectsAll(text) && !b.All {
 		return "", "", &problem{status: http.StatusUnprocessableEntity, title: "The search is empty", detail: "It selects all tasks that the request is for.", remedy: "Go back and write the word all into the form, or search for fewer."}
 	}
-	opts := []taskkit.SubmitOption{taskkit.WithSchema(r.d.config.Doctor.Schema), taskkit.WithIdempotencyKey("dashboard:" + r.who.ID.String() + ":" + r.PostForm.Get("key"))}
+	queue, _, err := taskbulk.Queue(ctx, r.d.client)
+	if err != nil {
+		return "", "", err
+	}
+	opts := []taskkit.SubmitOption{taskkit.WithSchema(r.d.config.Doctor.Schema), taskkit.WithQueue(queue), taskkit.WithIdempotencyKey("dashboard:" + r.who.ID.String() + ":" + r.PostForm.Get("key"))}
 	id, _, err := taskbulk.Submit(ctx, r.d.db, b, opts...)
 	if made, ok := errors.AsType[*taskkit.DuplicateError](err); ok && made.By == "idempotency key" {
 		return taskPath(made.ID), "bulk", nil

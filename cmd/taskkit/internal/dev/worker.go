@@ -29,6 +29,7 @@ import (
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/internal/dialect"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskbulk"
 )
 
 // WorkerCommand is the hidden command with which the program runs itself as a
@@ -143,6 +144,7 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 			return sendemailtask.Submit(ctx, tx, spec, append(opts, taskkit.WithQueue(o.Queue))...)
 		}}),
 	}.Register(&registry)
+	taskbulk.Register(&registry)
 	if o.Webhook != nil {
 		if err := o.Webhook.Register(&registry, db, o.Schema); err != nil {
 			return err
