@@ -2,11 +2,17 @@ package taskkitcli_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
+
+	"taskkit.dev/gen/watchtask"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskbulk"
 )
 
 // A search selects the tasks of a request: it is counted, and nothing is done without a yes.
@@ -41,6 +47,46 @@ func TestWhere(t *testing.T) {
 			t.Errorf("%d tasks are left (%v)", len(tasks), err)
 		}
 	})
+}
+
+// Of many tasks that match, a bulk operation makes the request if a worker can.
+func TestWhereInBulk(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		p := newProgram(t, db)
+		const many = 1100
+		later := []taskkit.SubmitOption{taskkit.System(), taskkit.WithSchema(p.config.Schema), taskkit.WithDelay(time.Hour)}
+		if _, err := taskkit.SubmitMany(t.Context(), db.DB, watchtask.Kind, slices.Repeat([]watchtask.Spec{watchSpec()}, many), later...); err != nil {
+			t.Fatal(err)
+		}
+		p.want(0, "pause: 1,100, refused: 0\n", "pause", "--where", "kind:watch", "--yes")
+		taskbulk.Register(p.config.Registry)
+		p.work()
+		for served := false; !served; {
+			var err error
+			if _, served, err = taskbulk.Queue(testdb.Within(t), p.client); err != nil {
+				t.Fatal(err)
+			}
+		}
+		id := strings.TrimSpace(p.want(0, "", "resume", "--where", "kind:watch", "--yes", "-o", "name"))
+		p.want(0, "COMPLETED", "watch", id)
+		task, err := p.client.Resolve(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.client.Task(t.Context(), task); err != nil || got.Kind != taskbulk.Kind.Name() || got.Progress.Done != many {
+			t.Errorf("%+v, %v", got, err)
+		}
+		p.want(0, "will stop 1,100 tasks: follow it with `campus tasks watch ", "stop", "--where", "kind:watch", "--yes", "--reason", "wrong")
+	})
+}
+
+// watchSpec is a spec of the kind watch.
+func watchSpec() watchtask.Spec {
+	var s watchtask.Spec
+	s.Action = "watch"
+	s.Targets.People = append(s.Targets.People, uuid.MustParse(ada))
+	return s
 }
 
 // The formats of lists are for people, programs and pipes.

@@ -13,6 +13,7 @@ import (
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskbulk"
 )
 
 // requestFunc is a method of the client that makes a request on a task.
@@ -41,8 +42,9 @@ type request struct {
 	given string // the value of --stop-after
 	most  int    // the value of --max-parallel
 	rate  float64
-	rated bool // there is --max-rate, with this rate
-	where bool // there is --where
+	rated bool          // there is --max-rate, with this rate
+	where bool          // there is --where
+	bulk  taskbulk.Verb // of a bulk operation that does the same; "": there is none
 }
 
 // requestCommand completes a command. It makes the request on every task, even
@@ -76,7 +78,11 @@ func (a *App) requestCommand(c *cobra.Command, r *request) *cobra.Command {
 			opts = append(opts, taskkit.WithSkip())
 		}
 		if by.where != "" {
-			return a.onMatching(c, &by, func(db *Connection, id taskkit.ID) error {
+			var bulk taskbulk.Request
+			if !skip && r.given == "" {
+				bulk = taskbulk.Request{Verb: r.bulk, Reason: who.reason, Actor: who.by.UUID}
+			}
+			return a.onMatching(c, &by, bulk, func(db *Connection, id taskkit.ID) error {
 				_, err := r.do(db.Client, c.Context(), id, opts...)
 				return err
 			})
@@ -186,7 +192,7 @@ func all(errs []error) error {
 
 func (a *App) stopCommand() *cobra.Command {
 	var timeout time.Duration
-	r := &request{where: true, do: (*taskkit.Client).Stop, skips: "leave out the rest of a bucket or a stage, for a reason"}
+	r := &request{where: true, bulk: taskbulk.Stop, do: (*taskkit.Client).Stop, skips: "leave out the rest of a bucket or a stage, for a reason"}
 	r.describe = func(_ *cobra.Command, _ *Connection, before, now *taskkit.Task) string {
 		switch {
 		case before.Ended():
@@ -232,7 +238,7 @@ func (a *App) pauseCommand() *cobra.Command {
 		Long:  "Pause tasks until resume. A running task pauses after its current batch.",
 		Example: `  taskkit pause 8057
   taskkit pause --where "kind:send_email status:queued" --reason "mail server is down"`,
-	}, &request{where: true, do: (*taskkit.Client).Pause, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
+	}, &request{where: true, bulk: taskbulk.Pause, do: (*taskkit.Client).Pause, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
 		if now.Status == taskkit.StatusQueued {
 			return fmt.Sprintf("task %s is paused", now.ID)
 		}
@@ -248,7 +254,7 @@ func (a *App) resumeCommand() *cobra.Command {
 needs a higher limit: a number of items, or a percentage of those processed.`,
 		Example: `  taskkit resume 8057
   taskkit resume 8057 --stop-after 200`,
-	}, &request{where: true, limit: optionalLimit, do: (*taskkit.Client).Resume, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
+	}, &request{where: true, limit: optionalLimit, bulk: taskbulk.Resume, do: (*taskkit.Client).Resume, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
 		return fmt.Sprintf("task %s is resumed", now.ID)
 	}})
 }
@@ -318,7 +324,7 @@ continues after it.`,
 		Example: `  taskkit retry 8057 --reason "address corrected"
   taskkit retry 8057 --skip --reason "crashes the image library"
   taskkit retry --where "status:failed code:smtp_refused" --yes`,
-	}, &request{where: true, skips: "skip the item at the position of the last checkpoint", do: (*taskkit.Client).Retry, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
+	}, &request{where: true, skips: "skip the item at the position of the last checkpoint", bulk: taskbulk.Retry, do: (*taskkit.Client).Retry, describe: func(_ *cobra.Command, _ *Connection, _, now *taskkit.Task) string {
 		return fmt.Sprintf("task %s will continue from checkpoint %d", now.ID, now.Checkpoints)
 	}})
 }
@@ -332,7 +338,7 @@ func (a *App) rmCommand() *cobra.Command {
 done and their events remain. A running task is deleted after its current batch.`,
 		Example: `  taskkit rm 8057 --reason "requested by the owner"
   taskkit rm --where "status:completed older-than:90d" --dry-run`,
-	}, &request{where: true, do: (*taskkit.Client).Delete, describe: func(c *cobra.Command, db *Connection, _, now *taskkit.Task) string {
+	}, &request{where: true, bulk: taskbulk.Delete, do: (*taskkit.Client).Delete, describe: func(c *cobra.Command, db *Connection, _, now *taskkit.Task) string {
 		if _, err := db.Task(c.Context(), now.ID); err == nil {
 			return fmt.Sprintf("task %s will be deleted after its current batch", now.ID)
 		}

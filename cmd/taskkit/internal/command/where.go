@@ -15,6 +15,7 @@ import (
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/internal/tasksearch"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskbulk"
 )
 
 // whereFlags select the tasks of a command by a search instead of by ids.
@@ -71,8 +72,9 @@ type bulkRefusal struct {
 // mostRefusals is how many refusals are reported one by one.
 const mostRefusals = 20
 
-// onMatching makes a request on all tasks that match a search: they are found first, and what comes later is no part of it.
-func (a *App) onMatching(c *cobra.Command, f *whereFlags, act func(*Connection, taskkit.ID) error) error {
+// onMatching makes a request on all tasks that match a search: they are found first, and what comes later is no part of it. Of many tasks
+// the bulk operation makes it, if it has a verb.
+func (a *App) onMatching(c *cobra.Command, f *whereFlags, bulk taskbulk.Request, act func(*Connection, taskkit.ID) error) error {
 	q, err := tasksearch.Parse(f.where)
 	if err != nil {
 		return usage("--where: %v", err)
@@ -92,6 +94,11 @@ func (a *App) onMatching(c *cobra.Command, f *whereFlags, act func(*Connection, 
 	if len(ids) > 0 && !f.dryRun {
 		if err := a.confirm(c, f, count); err != nil {
 			return err
+		}
+		if bulk.Verb != "" && len(ids) >= bulkFrom {
+			if started, err := a.inBulk(c, db, q, bulk); started || err != nil {
+				return err
+			}
 		}
 		for _, id := range ids {
 			err := act(db, id)
