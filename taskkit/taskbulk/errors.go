@@ -10,15 +10,15 @@ import (
 // ErrNone: no task matches. Nothing was submitted.
 var ErrNone = errors.New("taskbulk: no task matches, so there is nothing to do")
 
-// FilterError: no index serves the filter, and there are more than 100,000 tasks to look for it in. Nothing was submitted.
+// FilterError: no index serves the filter, and there are more than 1,000,000 tasks to look for it in. Nothing was submitted.
 type FilterError struct {
 	// Filter says in words what the filter selects.
 	Filter string
 }
 
 func (e *FilterError) Error() string {
-	return fmt.Sprintf("taskbulk: no index serves the filter %q, and there are more than %d tasks: add an owner, a parent, a reference or a unique key, "+
-		"the statuses ERROR and FAILURE or SCHEDULING and EXECUTING alone, Running, or name the tasks by their ids", e.Filter, searched)
+	return fmt.Sprintf("taskbulk: no index serves the filter %q, and there are more than 1,000,000 tasks: add an owner, a parent, a reference or a unique key, "+
+		"the statuses ERROR and FAILURE or SCHEDULING and EXECUTING alone, Running, or name the tasks by their ids", e.Filter)
 }
 
 // TooManyError: more tasks match than Request.Max. Nothing was submitted.

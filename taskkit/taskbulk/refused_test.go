@@ -62,6 +62,49 @@ func TestRefusedRequests(t *testing.T) {
 	})
 }
 
+// Without an index a filter is looked for in a bounded number of tasks, and refused by name where there are more. With one it is not.
+func TestFiltersWithoutAnIndex(t *testing.T) {
+	t.Parallel()
+	each(t, func(b *bench) {
+		const more = 10_050 // than one page
+		owner := uuid.New()
+		b.waiting(newKind("old"), 1)
+		b.waiting(newKind("many"), more, taskkit.OwnedBy(owner))
+		for what, c := range map[string]struct {
+			r       taskbulk.Request
+			refused bool
+			want    int64
+		}{
+			"a kind":              {taskbulk.Request{Verb: taskbulk.Pause, Filter: taskkit.Filter{Kinds: []string{"old"}}}, true, 0},
+			"a status":            {taskbulk.Request{Verb: taskbulk.Stop, Filter: taskkit.Filter{Statuses: []taskkit.Status{taskkit.StatusQueued}}, Reason: "r"}, true, 0},
+			"a queue":             {taskbulk.Request{Verb: taskbulk.Delete, Filter: taskkit.Filter{Queue: elsewhere}, Reason: "r"}, true, 0},
+			"with children":       {taskbulk.Request{Verb: taskbulk.Pause, Filter: taskkit.Filter{Owner: owner, Children: true}}, true, 0},
+			"an owner":            {taskbulk.Request{Verb: taskbulk.Pause, Filter: taskkit.Filter{Owner: owner}}, false, more},
+			"an owner and a kind": {taskbulk.Request{Verb: taskbulk.Pause, Filter: taskkit.Filter{Owner: taskkit.SystemOwner, Kinds: []string{"old"}}}, false, 1},
+			"what has failed":     {taskbulk.Request{Verb: taskbulk.Retry, All: true}, false, 0},
+		} {
+			c.r.SetSearched(10_000)
+			tx, err := b.db.BeginTx(b.Context(), nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			_, n, err := taskbulk.Submit(b.Context(), tx, c.r, taskkit.WithSchema(b.schema))
+			if rollback := tx.Rollback(); rollback != nil {
+				b.Fatal(rollback)
+			}
+			var refused *taskbulk.FilterError
+			switch {
+			case c.refused:
+				if !errors.As(err, &refused) || refused.Filter == "" || !strings.Contains(err.Error(), "add an owner, a parent") {
+					b.Errorf("%s: %d, %v", what, n, err)
+				}
+			case c.want == 0 && !errors.Is(err, taskbulk.ErrNone), c.want > 0 && err != nil, n != c.want:
+				b.Errorf("%s: %d, %v, want %d", what, n, err, c.want)
+			}
+		}
+	})
+}
+
 // A reason of any characters is recorded with each task as it was given.
 func TestHostileReasons(t *testing.T) {
 	t.Parallel()

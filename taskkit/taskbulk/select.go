@@ -1,6 +1,7 @@
 package taskbulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 type Request struct {
 	Verb Verb
 	// Filter selects the tasks, in each page: Before and Limit must be zero. Without Statuses it selects those that the verb is for, others are
-	// refused. A filter that no index serves is refused with a *[FilterError] where there are more than 100,000 tasks. Bulk operations are
+	// refused. A filter that no index serves is refused with a *[FilterError] where there are more than 1,000,000 tasks. Bulk operations are
 	// never among the tasks.
 	Filter taskkit.Filter
 	// All must be set if the filter is empty: it selects all tasks that the verb is for.
@@ -31,13 +32,19 @@ type Request struct {
 	Actor uuid.UUID
 	// Max is how many tasks there may be; more are a *[TooManyError]. Defaults to 1,000,000, which is also the most.
 	Max int64
+
+	searched int64 // in place of the constant
 }
 
 // most is the greatest Request.Max: the tasks come newest first, and a set that does not ascend may have no more targets.
 const most = 1_000_000
 
-// searched is how many tasks are read of all tasks to find those of a filter that no index serves.
-const searched = 10 * store.ListRead
+// searched is how many tasks [Submit] reads of all tasks to find those of a filter that no index serves, and counted how many [Count] reads of any, if
+// its limit is not higher.
+const (
+	searched = 100 * store.ListRead
+	counted  = 10 * store.ListRead
+)
 
 // Check returns what is wrong with the request, as [Submit] does before it reads.
 func (r *Request) Check() error {
@@ -113,11 +120,11 @@ func (r *Request) matches(ctx context.Context, c *taskkit.Client, verb *rules, b
 		f.Limit = store.ListRead
 		for read := int64(0); ; read += store.ListRead {
 			switch {
-			case read >= searched && !f.Indexed():
-				yield(store.TaskRef{}, &FilterError{Filter: describe(r.filter(verb))})
-				return
 			case bound > 0 && read >= bound:
 				yield(store.TaskRef{}, errMore)
+				return
+			case read >= cmp.Or(r.searched, searched) && !f.Indexed():
+				yield(store.TaskRef{}, &FilterError{Filter: describe(r.filter(verb))})
 				return
 			}
 			page, next, err := op.TaskRefs(ctx, f)

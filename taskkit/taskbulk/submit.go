@@ -131,7 +131,7 @@ func Count(ctx context.Context, c *taskkit.Client, r Request, limit int64) (n in
 	if err != nil {
 		return 0, false, err
 	}
-	for _, err := range r.matches(ctx, c, &verb, max(searched, limit)) {
+	for _, err := range r.matches(ctx, c, &verb, max(counted, limit)) {
 		switch {
 		case n == limit, errors.Is(err, errMore):
 			return n, false, nil
