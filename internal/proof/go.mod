@@ -93,6 +93,8 @@ require (
 )
 
 require (
+	github.com/chromedp/cdproto v0.160.0 // indirect
+	github.com/chromedp/chromedp v0.23.0 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/prometheus/otlptranslator v1.0.0 // indirect

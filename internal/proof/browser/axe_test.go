@@ -1,0 +1,35 @@
+package browser_test
+
+import (
+	"strings"
+
+	"github.com/chromedp/cdproto/emulation"
+)
+
+// finding is a rule of axe-core that a page breaks.
+type finding struct {
+	ID    string
+	Help  string
+	Nodes []string
+}
+
+// axe fails the test with what axe-core finds on the page as it is now, and with what is wider than the window.
+func (t *tab) axe(where string) {
+	t.Helper()
+	if !t.script { // it needs timers; the page's own scripts do not run any more
+		call(t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: false})
+		defer call(t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	}
+	if !must[bool](t, `"axe" in window`) {
+		must[bool](t, shared.axe+";true")
+	}
+	for _, f := range must[[]finding](t, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => ({
+		ID: v.id, Help: v.help, Nodes: v.nodes.map(n => n.html + " " + n.failureSummary)})))`) {
+		t.Errorf("%s: %s: %s\n%s", where, f.ID, f.Help, strings.Join(f.Nodes, "\n"))
+	}
+	for _, wide := range must[[]string](t, `document.documentElement.scrollWidth <= innerWidth ? [] :
+		[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 150))`) {
+		t.Errorf("%s: wider than the window: %s", where, wide)
+	}
+	t.complain()
+}

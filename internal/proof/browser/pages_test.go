@@ -1,0 +1,123 @@
+package browser_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"taskkit.dev/taskkit"
+)
+
+// prefix is the path of the dashboard.
+const prefix = "/tasks/"
+
+// visits are the pages that a person has reached.
+type visits struct {
+	*tab
+
+	deep  bool            // every look, and not the present one alone
+	queue []string        // paths to visit, below the site
+	known map[string]bool // shapes of paths that were queued
+	seen  []string        // paths below the dashboard that were visited
+}
+
+var ids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+// add queues a page for which none of the same shape was queued: another task, time or cursor is the same shape.
+func (v *visits) add(path string) {
+	u, err := url.Parse(path)
+	if err != nil {
+		v.Errorf("a link to %q: %v", path, err)
+		return
+	}
+	shape := ids.ReplaceAllString(u.Path, "ID")
+	for _, name := range slices.Sorted(func(yield func(string) bool) {
+		for name := range u.Query() {
+			if !yield(name) {
+				return
+			}
+		}
+	}) {
+		shape += " " + name
+	}
+	if strings.HasSuffix(u.Path, ".csv") || v.known[shape] {
+		return
+	}
+	v.known[shape] = true
+	v.queue = append(v.queue, path)
+}
+
+// walk visits the queued pages and all to which they link.
+func (v *visits) walk() {
+	v.Helper()
+	for len(v.queue) > 0 {
+		path := v.queue[0]
+		v.queue = v.queue[1:]
+		v.open(path)
+		v.look(path)
+		u, _ := url.Parse(path)
+		v.seen = append(v.seen, strings.TrimPrefix(u.Path, prefix))
+		for _, link := range must[[]string](v.tab, `[...document.querySelectorAll("a[href]")].map(a => a.href)`) {
+			if to, ours := strings.CutPrefix(link, v.site); ours && strings.HasPrefix(to, prefix) && !strings.Contains(to, "#") {
+				v.add(to)
+			}
+		}
+	}
+}
+
+// look checks the page that is open, as all people see it.
+func (v *visits) look(where string) {
+	v.Helper()
+	if !v.deep {
+		v.axe(where)
+		return
+	}
+	for _, width := range []int64{360, 1440} {
+		for _, dark := range []bool{false, true} {
+			l := look{dark, width, v.script}
+			v.resize(l)
+			v.axe(where + " " + l.String())
+		}
+	}
+}
+
+// Every page that the dashboard has, each to which a page links, and those of errors: in light and dark, narrow and wide, with and without
+// JavaScript, nothing is found by axe-core, breaks the policy, goes elsewhere or is complained of by the browser.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	eachSite(t, func() *taskkit.Registry { return nil }, func(t *testing.T, s *site) {
+		for _, script := range []bool{true, false} {
+			name := "script"
+			if !script {
+				name = "no-script"
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				v := visits{tab: s.tab(t, look{width: 1440, script: script}), known: map[string]bool{}, deep: true}
+				v.add(prefix)
+				v.walk()
+				if left := unvisited(t, v.seen); len(left) > 0 {
+					t.Errorf("no page links to %q, or this test has no data with which one does", left)
+				}
+				v.deep = s.db.Short() == "sqlite"
+				for _, p := range []struct {
+					path, person string
+					status       int
+				}{
+					{prefix + "nowhere", admin, http.StatusNotFound},
+					{prefix + "task/0192f0c1-0000-7000-8000-000000000000", admin, http.StatusNotFound},
+					{"/elsewhere", admin, http.StatusNotFound},
+					{prefix, stranger, http.StatusUnauthorized},
+					{prefix, nothing, http.StatusForbidden},
+				} {
+					v.as(p.person)
+					v.openWith(p.path, p.status)
+					v.look(p.path + " of " + p.person)
+				}
+			})
+		}
+	})
+}

@@ -1,0 +1,91 @@
+package browser_test
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/google/uuid"
+
+	"taskkit.dev/internal/testkit/testdb"
+	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskui"
+)
+
+// site is a dashboard over the database of a test.
+type site struct {
+	db     *testdb.DB
+	schema string
+	client *taskkit.Client
+	url    string
+	people map[string]taskui.Person
+}
+
+// The people of the tests. A tab is the one of an administrator until it is changed.
+const (
+	admin     = "admin"
+	colleague = "colleague" // another administrator
+	reader    = "reader"
+	owner     = "owner" // sees its own tasks
+	stranger  = "stranger"
+	nothing   = "nothing"
+)
+
+var errStranger = errors.New("nothing is known of the person")
+
+// newSite serves a dashboard at a random port of this machine.
+func newSite(tb testing.TB, db *testdb.DB, r *taskkit.Registry) *site {
+	tb.Helper()
+	s := &site{db: db, schema: db.Schema, people: map[string]taskui.Person{
+		admin:     {ID: uuid.New(), Name: "Ada Admin", Level: taskui.Admin},
+		colleague: {ID: uuid.New(), Name: "Carl Colleague", Level: taskui.Admin},
+		reader:    {ID: uuid.New(), Name: "Rita Reader", Level: taskui.Read},
+		owner:     {ID: uuid.New(), Name: "Olga Owner", Level: taskui.Operate, Own: true},
+		nothing:   {ID: uuid.New(), Name: "Nora Nothing"},
+	}}
+	if s.schema == "" {
+		s.schema = taskkit.DefaultSchema
+	}
+	s.client = taskkit.NewClient(db.DB, taskkit.WithSchema(s.schema))
+	h, err := taskui.New(s.client, r, taskui.Config{
+		Access: func(r *http.Request) (taskui.Person, error) {
+			p, ok := s.people[r.Header.Get("Person")]
+			if !ok {
+				return p, errStranger
+			}
+			return p, nil
+		},
+		Timeout: time.Minute, Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	web := httptest.NewServer(h)
+	tb.Cleanup(web.Close)
+	s.url = web.URL
+	return s
+}
+
+// tab opens a tab of an administrator. It closes before the server of the site does.
+func (s *site) tab(tb testing.TB, l look) *tab {
+	tb.Helper()
+	t := openTab(tb, s.url, l)
+	t.as(admin)
+	return t
+}
+
+// as changes who uses the tab.
+func (t *tab) as(person string) {
+	t.Helper()
+	call(t, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Person": person}})
+}
+
+// eachSite runs a test with a dashboard on each kind of database.
+func eachSite(t *testing.T, r func() *taskkit.Registry, f func(t *testing.T, s *site)) {
+	t.Helper()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) { f(t, newSite(t, db, r())) })
+}
