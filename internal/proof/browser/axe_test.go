@@ -13,8 +13,12 @@ type finding struct {
 	Nodes []string
 }
 
-// axe fails the test with what axe-core finds on the page as it is now, and with what is wider than the window.
-func (t *tab) axe(where string) {
+// ofColours are the rules whose result depends on the colours.
+const ofColours = `["color-contrast", "link-in-text-block"]`
+
+// axe fails the test with what axe-core finds on the page as it is now, and with what is wider than the window. Without rules, a list
+// of JavaScript, all are checked. The page may be read again by itself only because a person has requested it.
+func (t *tab) axe(where, rules string) {
 	t.Helper()
 	if !t.script { // it needs timers; the page's own scripts do not run any more
 		call(t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: false})
@@ -23,7 +27,11 @@ func (t *tab) axe(where string) {
 	if !must[bool](t, `"axe" in window`) {
 		must[bool](t, shared.axe+";true")
 	}
-	for _, f := range must[[]finding](t, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => ({
+	only := `rules: {"meta-refresh": {enabled: !location.search.includes("refresh=")}}`
+	if rules != "" {
+		only = `runOnly: {type: "rule", values: ` + rules + `}`
+	}
+	for _, f := range must[[]finding](t, `axe.run(document, {resultTypes: ["violations"], `+only+`}).then(r => r.violations.map(v => ({
 		ID: v.id, Help: v.help, Nodes: v.nodes.map(n => n.html + " " + n.failureSummary)})))`) {
 		t.Errorf("%s: %s: %s\n%s", where, f.ID, f.Help, strings.Join(f.Nodes, "\n"))
 	}

@@ -48,8 +48,11 @@ func declared(tb testing.TB) []string {
 				case key.Name == "get":
 					page = true
 				case key.Name == "path":
-					if path, err = strconv.Unquote(pair.Value.(*ast.BasicLit).Value); err != nil { //nolint:forcetypeassert // a path is a literal
-						tb.Fatal(err)
+					if value, ok := pair.Value.(*ast.BasicLit); ok {
+						path, err = strconv.Unquote(value.Value)
+						if err != nil {
+							tb.Fatal(err)
+						}
 					}
 				}
 			}

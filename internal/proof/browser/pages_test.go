@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"taskkit.dev/taskkit"
 )
@@ -18,7 +19,7 @@ const prefix = "/tasks/"
 type visits struct {
 	*tab
 
-	deep  bool            // every look, and not the present one alone
+	deep  bool            // in every look, and not in the present one alone
 	queue []string        // paths to visit, below the site
 	known map[string]bool // shapes of paths that were queued
 	seen  []string        // paths below the dashboard that were visited
@@ -72,14 +73,18 @@ func (v *visits) walk() {
 func (v *visits) look(where string) {
 	v.Helper()
 	if !v.deep {
-		v.axe(where)
+		v.axe(where, "")
 		return
 	}
 	for _, width := range []int64{360, 1440} {
 		for _, dark := range []bool{false, true} {
 			l := look{dark, width, v.script}
 			v.resize(l)
-			v.axe(where + " " + l.String())
+			rules := ""
+			if dark {
+				rules = ofColours
+			}
+			v.axe(where+" "+l.String(), rules)
 		}
 	}
 }
@@ -88,7 +93,8 @@ func (v *visits) look(where string) {
 // JavaScript, nothing is found by axe-core, breaks the policy, goes elsewhere or is complained of by the browser.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	eachSite(t, func() *taskkit.Registry { return nil }, func(t *testing.T, s *site) {
+	eachSite(t, kinds, func(t *testing.T, s *site) {
+		roots := s.seed(t)
 		for _, script := range []bool{true, false} {
 			name := "script"
 			if !script {
@@ -96,13 +102,13 @@ func TestPages(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				v := visits{tab: s.tab(t, look{width: 1440, script: script}), known: map[string]bool{}, deep: true}
+				v := visits{tab: s.tab(t, look{width: 1440, script: script}), known: map[string]bool{}, deep: s.db.Short() == "sqlite"}
 				v.add(prefix)
+				v.queue = append(v.queue, roots...)
 				v.walk()
 				if left := unvisited(t, v.seen); len(left) > 0 {
 					t.Errorf("no page links to %q, or this test has no data with which one does", left)
 				}
-				v.deep = s.db.Short() == "sqlite"
 				for _, p := range []struct {
 					path, person string
 					status       int
@@ -120,4 +126,35 @@ func TestPages(t *testing.T) {
 			})
 		}
 	})
+}
+
+// seed makes tasks of each shape and returns their pages.
+func (s *site) seed(t *testing.T) []string {
+	t.Helper()
+	s.work(t)
+	list := enrolSpec{Students: students(30, "ee", "ff", "ff"), Program: "chess"}
+	all := []taskkit.ID{
+		submit(t, s, enrolKind, admin, list, taskkit.WithReason("the new term <b>begins</b>")),
+		submit(t, s, enrolKind, owner, enrolSpec{Students: students(5), Program: "broken"}),
+		submit(t, s, enrolKind, admin, list, taskkit.WithPreview()),
+		submit(t, s, halvesKind, admin, struct{}{}),
+	}
+	for _, id := range all {
+		s.ended(t, id)
+	}
+	waiting := submit(t, s, enrolKind, admin, list, taskkit.WithDelay(time.Hour))
+	paused := submit(t, s, enrolKind, admin, list, taskkit.WithDelay(time.Hour))
+	if _, err := s.client.Pause(t.Context(), paused); err != nil {
+		t.Fatal(err)
+	}
+	approval := submit(t, s, enrolKind, colleague, list, taskkit.WithApproval())
+	s.until(t, "the task waits for approval", func() bool {
+		task, err := s.client.Task(t.Context(), approval)
+		return err == nil && task.Control == taskkit.ControlPause
+	})
+	var paths []string
+	for _, id := range append(all, waiting, paused, approval) {
+		paths = append(paths, prefix+"task/"+id.String())
+	}
+	return paths
 }

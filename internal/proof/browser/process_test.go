@@ -13,8 +13,6 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 )
 
-func TestMain(m *testing.M) { testdb.LeakMain(m) }
-
 // shared is the browser of this process, which runs while tests use it. It is package state, against the rule, as the servers of
 // tests are.
 var shared process

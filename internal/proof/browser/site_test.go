@@ -89,3 +89,13 @@ func eachSite(t *testing.T, r func() *taskkit.Registry, f func(t *testing.T, s *
 	t.Helper()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) { f(t, newSite(t, db, r())) })
 }
+
+// migrated returns a database with taskkit's tables, for what does not depend on the kind of database.
+func migrated(tb testing.TB) *testdb.DB {
+	tb.Helper()
+	db := testdb.SQLite(tb)
+	if err := taskkit.Migrate(tb.Context(), db.DB, taskkit.DefaultSchema); err != nil {
+		tb.Fatal(err)
+	}
+	return db
+}
