@@ -92,11 +92,36 @@ func (halves) Merge(total *enrolState, part enrolState) error {
 	return nil
 }
 
+// parcelSpec is the spec of a bulk action over things that have names.
+type parcelSpec struct {
+	Parcels []string `json:"parcels"`
+}
+
+var parcelKind = taskkit.NewKind(taskkind.Definition[parcelSpec, struct{}, struct{}]{
+	Name: "parcel", BatchSize: 10, MaxBatchSize: 10,
+	Targets: taskkind.TargetsIn("parcels", func(s *parcelSpec) *[]string { return &s.Parcels }),
+})
+
+// parcel is the executor of parcelKind. A parcel whose name begins with bad fails.
+type parcel struct{}
+
+// Execute implements [taskkit.Executor].
+func (parcel) Execute(_ context.Context, b *taskkit.Batch[parcelSpec, struct{}]) (taskkit.Next, error) {
+	parcels, next := taskkit.Take(b, b.Spec.Parcels)
+	for _, p := range parcels {
+		if strings.HasPrefix(p, "bad") {
+			b.Fail(p, taskkit.Permanent("lost", errNoPlace))
+		}
+	}
+	return next, nil
+}
+
 // registry returns the kinds of the tests.
 func registry(x enrol) *taskkit.Registry {
 	r := new(taskkit.Registry)
 	taskkit.Register(r, enrolKind, x)
 	taskkit.Register(r, halvesKind, halves{})
+	taskkit.Register(r, parcelKind, parcel{})
 	return r
 }
 

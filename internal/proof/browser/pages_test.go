@@ -152,7 +152,7 @@ func (s *site) seed(t *testing.T) []string {
 		task, err := s.client.Task(t.Context(), approval)
 		return err == nil && task.Control == taskkit.ControlPause
 	})
-	var paths []string
+	paths := []string{prefix + "task/" + waiting.String() + "/stop", prefix + "list?q=colour%3Ared"}
 	for _, id := range append(all, waiting, paused, approval) {
 		paths = append(paths, prefix+"task/"+id.String())
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,12 @@ var errStranger = errors.New("nothing is known of the person")
 // newSite serves a dashboard at a random port of this machine.
 func newSite(tb testing.TB, db *testdb.DB, r *taskkit.Registry) *site {
 	tb.Helper()
+	return newSiteAt(tb, db, r, strings.TrimSuffix(prefix, "/"))
+}
+
+// newSiteAt is newSite with another prefix.
+func newSiteAt(tb testing.TB, db *testdb.DB, r *taskkit.Registry, prefix string) *site {
+	tb.Helper()
 	s := &site{db: db, schema: db.Schema, people: map[string]taskui.Person{
 		admin:     {ID: uuid.New(), Name: "Ada Admin", Level: taskui.Admin},
 		colleague: {ID: uuid.New(), Name: "Carl Colleague", Level: taskui.Admin},
@@ -53,13 +60,17 @@ func newSite(tb testing.TB, db *testdb.DB, r *taskkit.Registry) *site {
 	s.client = taskkit.NewClient(db.DB, taskkit.WithSchema(s.schema))
 	h, err := taskui.New(s.client, r, taskui.Config{
 		Access: func(r *http.Request) (taskui.Person, error) {
-			p, ok := s.people[r.Header.Get("Person")]
+			signedIn, err := r.Cookie("person")
+			if err != nil {
+				return taskui.Person{}, err
+			}
+			p, ok := s.people[signedIn.Value]
 			if !ok {
 				return p, errStranger
 			}
 			return p, nil
 		},
-		Timeout: time.Minute, Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),
+		Prefix: prefix, Timeout: time.Minute, Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -81,7 +92,7 @@ func (s *site) tab(tb testing.TB, l look) *tab {
 // as changes who uses the tab.
 func (t *tab) as(person string) {
 	t.Helper()
-	call(t, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Person": person}})
+	call(t, network.SetCookie, network.SetCookieParams{Name: "person", Value: person, URL: t.site + "/"})
 }
 
 // eachSite runs a test with a dashboard on each kind of database.

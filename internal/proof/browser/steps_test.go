@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/dom"
@@ -27,6 +26,8 @@ const finder = `(() => {
 	};
 	return {
 		control: name => one("a control", name, [...where.querySelectorAll("a[href], button, summary")].filter(e => seen(e) && (text(e.innerText) === name || text(e.textContent) === name || e.getAttribute("aria-label") === name))),
+		starting: name => one("a link that begins with", name, [...where.querySelectorAll("main a[href]")].filter(e => seen(e) && text(e.innerText).startsWith(name))),
+		sending: name => one("a button that begins with", name, [...where.querySelectorAll("form[method=post] button")].filter(e => seen(e) && text(e.innerText).startsWith(name))),
 		submit: name => one("a button that sends", name, [...where.querySelectorAll("form[method=post] button:not([type=button])")].filter(e => seen(e) && text(e.innerText) === name)),
 		field: name => {
 			const labels = [...where.querySelectorAll("label")].filter(l => l.control && seen(l.control) && (text(l.textContent) === name || text(l.textContent) === name + " (required)"));
@@ -118,6 +119,17 @@ func (t *tab) upload(name, file, content string) {
 	call(t, dom.SetFileInputFiles, dom.SetFileInputFilesParams{Files: []string{path}, ObjectID: found.Result.ObjectID})
 }
 
+// key presses a key.
+func (t *tab) key(name string, code int64) {
+	t.Helper()
+	text := ""
+	if name == "Enter" {
+		text = "\r"
+	}
+	call(t, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: name, Code: name, WindowsVirtualKeyCode: code, Text: text})
+	call(t, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: name, Code: name, WindowsVirtualKeyCode: code})
+}
+
 // see waits until the page has a text.
 func (t *tab) see(text string) {
 	t.Helper()
@@ -146,28 +158,19 @@ func (t *tab) download(name string) (file, content string) {
 	t.Helper()
 	dir := t.TempDir()
 	if _, err := chromedp.CallBrowser(t.ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-		Behavior: browser.SetDownloadBehaviorBehaviorAllow, BrowserContextID: chromedp.FromContext(t.ctx).BrowserContextID, DownloadPath: dir,
+		Behavior: browser.SetDownloadBehaviorBehaviorAllow, BrowserContextID: chromedp.FromContext(t.ctx).BrowserContextID, DownloadPath: dir, EventsEnabled: new(true),
 	}); err != nil {
 		t.Fatal(err)
 	}
 	t.click(name)
 	t.until("download "+name, func() error {
-		files, err := filepath.Glob(filepath.Join(dir, "*.csv"))
-		if err != nil || len(files) == 0 {
-			return errors.Join(err, errors.New("no file has come"))
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil || len(files) != 1 || filepath.Ext(files[0]) != ".csv" {
+			return errors.Join(err, fmt.Errorf("the files %q have come", files))
 		}
 		raw, err := os.ReadFile(files[0])
 		file, content = filepath.Base(files[0]), string(raw)
 		return err
 	})
 	return file, content
-}
-
-// rounds waits until the page would have read its live parts again several times.
-func (t *tab) rounds() {
-	t.Helper()
-	select {
-	case <-time.After(5 * time.Second): // nothing tells what does not happen
-	case <-t.Context().Done():
-	}
 }

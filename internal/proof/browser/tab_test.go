@@ -58,6 +58,7 @@ type tab struct {
 	mu       sync.Mutex
 	expected map[string]bool // addresses that answer with an error
 	found    []string        // what is wrong
+	reads    int             // how often parts of a page were read again
 }
 
 // open opens a tab for a site, such as http://127.0.0.1:1234.
@@ -113,6 +114,9 @@ func (t *tab) watch(event any) {
 	case *network.EventRequestWillBeSent:
 		if !t.ours(e.Request.URL) {
 			t.found = append(t.found, "a request to "+e.Request.URL)
+		}
+		if e.Type == network.ResourceTypeFetch && strings.Contains(e.Request.URL, "live=") {
+			t.reads++
 		}
 	case *log.EventEntryAdded:
 		if e.Entry.Source == log.EntrySourceNetwork && t.expected[e.Entry.URL] {

@@ -80,8 +80,13 @@ func TestVerbs(t *testing.T) {
 
 				changed := waiting()
 				tab.open(prefix + "task/" + changed.String())
+				tab.mayFail(s.url + prefix + "task/" + changed.String() + "/change")
 				tab.does("Change", "", way.page)
-				tab.see("A value cannot be used") // nothing was changed
+				tab.see("No setting was given")
+				tab.open(prefix + "task/" + changed.String() + "/change")
+				tab.fill("Items a second at most", "2.5")
+				tab.leads(func() { tab.press(`submit("Change")`) })
+				tab.see("The settings were changed.")
 			})
 		}
 	})
