@@ -153,6 +153,7 @@ func (d *dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	below, ok := cutPrefix(r.URL.Path, d.config.Prefix)
 	if !ok {
+		req.root = strings.Repeat("../", max(strings.Count(r.URL.Path, "/")-1, 0)) + strings.TrimPrefix(d.config.Prefix, "/") + "/"
 		d.refuse(req, &problem{
 			status: http.StatusNotFound, title: "There is no page here", detail: "The dashboard is served below " + d.config.Prefix + ".",
 			remedy: "If another path leads here, give it as Config.Prefix, or use http.StripPrefix and the prefix /.",
