@@ -3,7 +3,6 @@ package program
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -23,9 +22,6 @@ import (
 	"taskkit.dev/taskkit/taskops"
 )
 
-// secretEnv has the secrets of the webhook. They are no flag, which other users of the machine could read.
-const secretEnv = "TASKKIT_WEBHOOK_SECRET"
-
 // notificationsKept is how long notifications are kept that a worker of this command has delivered.
 const notificationsKept = 30 * 24 * time.Hour
 
@@ -41,7 +37,7 @@ type webhookFlags struct {
 
 func (w *webhookFlags) add(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&w.url, "webhook", "", "deliver notifications to this `URL`, signed by the secret in "+secretEnv+" (whsec_...; a second one after a comma)")
+	flags.StringVar(&w.url, "webhook", "", "deliver notifications to this `URL`, signed by the secret in "+dev.SecretEnv+" (whsec_...; a second one after a comma)")
 	flags.StringVar(&w.target, "webhook-target", "webhook", "`name` of the target that the webhook is")
 	flags.StringVar(&w.body, "webhook-body", "json", "`format` of the body: json, slack or teams")
 	flags.StringSliceVar(&w.allow, "webhook-allow", nil, "`network` that is not public, and in which the receiver may be, like 10.1.0.0/16")
@@ -58,20 +54,14 @@ func (w *webhookFlags) webhook() (*dev.Webhook, error) {
 	if !notice.ValidTarget(w.target) {
 		return nil, command.Usage("--webhook-target accepts at most 63 lower case letters, digits, underscores and hyphens, not %q", w.target)
 	}
-	hook := &dev.Webhook{Target: w.target, URL: w.url}
-	switch w.body {
-	case "json":
-	case "slack":
-		hook.Body = tasknotify.SlackBody
-	case "teams":
-		hook.Body = tasknotify.TeamsBody
-	default:
+	hook := &dev.Webhook{Target: w.target, URL: w.url, Body: w.body}
+	if _, ok := dev.Bodies[w.body]; !ok {
 		return nil, command.Usage("--webhook-body accepts json, slack or teams, not %q", w.body)
 	}
 	if w.findings != 0 && w.findings < time.Minute {
 		return nil, command.Usage("--findings accepts an interval of at least 1m, not %v", w.findings)
 	}
-	if text := os.Getenv(secretEnv); text != "" {
+	if text := os.Getenv(dev.SecretEnv); text != "" {
 		hook.Secrets = strings.Split(text, ",")
 	}
 	for _, text := range w.allow {
@@ -89,9 +79,6 @@ func (w *webhookFlags) webhook() (*dev.Webhook, error) {
 func (p *program) deliver(ctx context.Context, db *sql.DB, hook *dev.Webhook, queues []string, every time.Duration) (func() error, error) {
 	var r taskkit.Registry
 	if err := hook.Register(&r, db, p.Schema()); err != nil {
-		if _, ok := errors.AsType[*taskkit.OptionError](err); ok {
-			return nil, command.Usage("--webhook: %s", strings.ReplaceAll(err.Error(), "taskkit: tasknotify.Config.Targets: target "+hook.Target+": ", ""))
-		}
 		return nil, err
 	}
 	if every != 0 {
