@@ -336,6 +336,9 @@ func zero(v any) bool {
 }
 
 func equal(a, b any) bool {
+	if s, ok := a.(string); ok {
+		return b == s
+	}
 	x, ok := a.(json.Number)
 	y, also := b.(json.Number)
 	if ok && also {

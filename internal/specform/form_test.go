@@ -131,7 +131,7 @@ func TestProblemsAreThoseOfTheSchema(t *testing.T) {
 		f, oracle := newForm(t, string(k.schema)), compiled(t, k.schema)
 		for _, spec := range k.specimens {
 			for at, c := range spec {
-				if !strings.ContainsRune(":,[", c) || k.name == "everythingtask" && at%5 > 0 {
+				if !strings.ContainsRune(":,[", c) || len(spec) > 500 && at%5 > 0 { // every fifth value of a large one
 					continue
 				}
 				end := at + 1 + strings.IndexAny(spec[at+1:]+"}", ",]}")
@@ -157,7 +157,6 @@ func TestProblemsAreThoseOfTheSchema(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d documents are tried, of which %d do not fit", tried, refused)
 	if tried < 1000 || refused < 300 || refused == tried {
 		t.Errorf("%d documents are tried, of which %d do not fit", tried, refused)
 	}

@@ -153,6 +153,9 @@ func encode(b []byte, v any) []byte {
 // appendString appends a string, valid UTF-8, as JSON.
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
+	if !strings.ContainsFunc(s, func(c rune) bool { return c < 0x20 || c == '"' || c == '\\' }) {
+		return append(append(b, s...), '"')
+	}
 	for i := range len(s) {
 		switch c := s[i]; {
 		case c == '"' || c == '\\':

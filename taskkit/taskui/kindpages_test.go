@@ -4,6 +4,7 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,4 +137,11 @@ func TestFormsThatAreFilledIn(t *testing.T) {
 		t.Errorf("others' tasks are offered:\n%s", body)
 	}
 	e.page(t, "/tasks/kind/shown?repeat="+task.ID.String(), http.StatusNotFound)
+	over, err := taskkit.Submit(t.Context(), e.db.DB, enrolKind(enrolSchema, 1), enrolSpec{Letter: enrolLetter{Subject: "x"}}, taskkit.System(), taskkit.WithTargets(slices.Values([]uuid.UUID{uuid.New(), uuid.New()})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body := e.page(t, "/tasks/kind/enrol?repeat="+over.String(), http.StatusOK).body; !strings.Contains(body, "The targets of the task are not in its spec and are not repeated: it had 2.") {
+		t.Errorf("nothing is said of a frozen set of targets:\n%s", body)
+	}
 }

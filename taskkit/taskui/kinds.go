@@ -193,7 +193,7 @@ func (r *request) repeat(k *startable, in *entered, of string) (notes []string, 
 	if len(lost) > 0 {
 		notes = append(notes, "The task has values that this form does not have, and they are left out: "+strings.Join(lost, ", ")+".")
 	}
-	if list := k.form.Targets; list != nil && t.Progress.Total > 0 && len(values[list.Name]) == 0 {
+	if list := k.form.Targets; list != nil && t.Progress.Total > 0 && k.form.Count(list, t.SpecJSON) == 0 {
 		notes = append(notes, "The targets of the task are not in its spec and are not repeated: it had "+count(t.Progress.Total)+".")
 	}
 	return notes, nil
