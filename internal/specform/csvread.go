@@ -29,7 +29,7 @@ type runes struct {
 
 func newRunes(r io.Reader) (*runes, error) {
 	b := bufio.NewReaderSize(r, sniffed)
-	mark, _ := b.Peek(4) //nolint:errcheck // a file that is shorter has no mark
+	mark, _ := b.Peek(4) // a file that is shorter has no mark
 	switch text := string(mark); {
 	case strings.HasPrefix(text, "\xff\xfe"), strings.HasPrefix(text, "\xfe\xff"):
 		return nil, refuse("the file is in UTF-16: save it as CSV in UTF-8")
@@ -50,7 +50,7 @@ func (r *runes) read() (rune, error) {
 	case err != nil:
 		return 0, err
 	case first == '\r':
-		if next, _ := r.r.Peek(1); string(next) != "\n" { //nolint:errcheck // the end of the file is no line feed
+		if next, _ := r.r.Peek(1); string(next) != "\n" { // the end of the file is no line feed
 			return '\n', nil
 		}
 		return r.read()
@@ -61,7 +61,7 @@ func (r *runes) read() (rune, error) {
 		return 0, err
 	}
 	if !r.decided {
-		next, _ := r.r.Peek(utf8.UTFMax) //nolint:errcheck // fewer bytes may suffice
+		next, _ := r.r.Peek(utf8.UTFMax) // fewer bytes may suffice
 		c, _ := utf8.DecodeRune(next)
 		r.decided, r.latin = true, c == utf8.RuneError
 	}

@@ -34,7 +34,7 @@ func kinds(t *testing.T) (all []kindSchema) {
 		}
 		for _, name := range names {
 			k := kindSchema{name: filepath.Base(filepath.Dir(name)), schema: read(t, name)}
-			source, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "specimens_test.go")) //nolint:errcheck // the generator's own tests have none
+			source, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "specimens_test.go")) // the generator's own tests have none
 			for _, m := range specimenForm.FindAllSubmatch(source, -1) {
 				k.specimens = append(k.specimens, string(m[1]))
 			}
