@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"os"
 	"os/exec"
@@ -109,7 +110,7 @@ func unpackChromium(ctx context.Context, dir string) error {
 <!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
 <fontconfig>
 <dir prefix="relative">usr/share/fonts</dir>
-<cachedir prefix="relative">fontcache</cachedir>
+<cachedir>` + html.EscapeString(filepath.Join(dir, "fontcache")) + `</cachedir>
 <alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias>
 <alias><family>system-ui</family><prefer><family>DejaVu Sans</family></prefer></alias>
 <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
