@@ -16,7 +16,7 @@ import (
 const hostile = "odd\nFORGED line\r\nFORGED\rFORGED \x1b[2J\u009b31m\x7f\u202egpj.exe\u2066 \u2028FORGED"
 
 // Every command that prints texts of users prints them without a forged line and without a
-// character that a terminal does not show as itself. The JSON decodes to the same text.
+// character that a terminal does not show as itself, but the tabs between cells. The JSON decodes to the same text.
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
@@ -57,8 +57,21 @@ func TestHostileTexts(t *testing.T) {
 			{"queues", "pause", hostile},
 			{hostile},
 			{"resume", waits.String(), "--reason", hostile},
+			{"run", hostile},
+			{"run", "watch", "--url", hostile},
+			{"kinds", "show", hostile},
+			{"result", hostile},
+			{"result", failed.String()},
+			{"rate", waits.String(), hostile},
+			{"items", items.String(), "--outcome", hostile},
+			{"schema", hostile},
+			{"retry", "--where", "frob:" + hostile},
+			{"retry", "--where", "status:" + hostile, "--yes"},
+			{"retry", "--where", `reference:"` + hostile + `"`, "--yes"},
+			{"stop", "--where", "kind:watch", "--yes", "--reason", hostile},
+			{"retry", "--where", "kind:watch status:failed queue:none", "--dry-run"},
 		} {
-			for _, format := range []string{"table", "json"} {
+			for _, format := range []string{"table", "json", "name"} {
 				_, out, errs := ran(t, s.args(append(args, "-o", format)...)...)
 				for line := range strings.Lines(out + errs) {
 					if strings.HasPrefix(line, "FORGED") {
@@ -66,7 +79,7 @@ func TestHostileTexts(t *testing.T) {
 						break
 					}
 				}
-				if i := strings.IndexFunc(out+errs, func(r rune) bool { return r != '\n' && !unicode.IsGraphic(r) }); i >= 0 {
+				if i := strings.IndexFunc(out+errs, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }); i >= 0 {
 					t.Errorf("%q -o %s prints %q", args, format, (out + errs)[i:min(i+10, len(out+errs))])
 				}
 				seen += strings.Count(out+errs, "FORGED")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/big"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,8 @@ import (
 	"taskkit.dev/gen/watchtask"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/segment"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 func TestMain(m *testing.M) { testdb.LeakMain(m) }
@@ -150,3 +153,35 @@ func (p *program) want(status int, part string, args ...string) string {
 	}
 	return out
 }
+
+// splitKind has buckets, one of which its condition leaves out, and a result.
+var splitKind = taskkit.NewKind(taskkind.Definition[splitSpec, struct{}, string]{
+	Name: "split", Segments: true, CheckBucket: true,
+	SpecSchema: []byte(`{"type": "object", "properties": {"rows": {"type": "integer"}}, "additionalProperties": false}`),
+})
+
+type splitSpec struct {
+	Rows int `json:"rows,omitempty"`
+}
+
+type splitBatch = taskkit.Batch[splitSpec, struct{}]
+
+type splitter struct{}
+
+func (splitter) Segments(context.Context, *splitBatch) (*segment.Plan, error) {
+	return segment.Numeric{To: big.NewInt(9), Count: 3}.Plan()
+}
+
+func (splitter) CheckBucket(_ context.Context, b *splitBatch) (taskkit.Processing, error) {
+	if b.Segment == segment.Between(segment.Int(3), segment.Int(6)) {
+		return taskkit.Skip("empty"), nil
+	}
+	return taskkit.Process, nil
+}
+
+func (splitter) Execute(_ context.Context, b *splitBatch) (taskkit.Next, error) {
+	b.Advance(3)
+	return taskkit.Done, nil
+}
+
+func (splitter) Report(context.Context, *splitBatch) (string, error) { return "all", nil }

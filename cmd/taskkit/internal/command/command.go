@@ -87,7 +87,7 @@ stopped or deleted, 5 timeout, 130 interrupted. The command doctor has statuses 
 		a.migrateCommand(),
 		a.runCommand(), a.kindsCommand(), a.lsCommand(), a.showCommand(), a.itemsCommand(), a.bucketsCommand(), a.watchCommand(), a.explainCommand(), a.workersCommand(), a.limitsCommand(), a.queuesCommand(), a.changesCommand(), a.deadCommand(),
 		a.stopCommand(), a.pauseCommand(), a.resumeCommand(), a.approveCommand(), a.setCommand(), a.retryCommand(), a.retryItemsCommand(),
-		a.continueCommand(), a.applyCommand(), a.rmCommand(), a.rateCommand(), a.resultCommand(), a.versionCommand(), a.pruneEventsCommand(), a.schedulesCommand(), a.doctorCommand(), a.intakeCommand(),
+		a.continueCommand(), a.applyCommand(), a.rmCommand(), a.rateCommand(), a.resultCommand(), a.versionCommand(), a.schemaCommand(), a.pruneEventsCommand(), a.schedulesCommand(), a.doctorCommand(), a.intakeCommand(),
 	)
 	return a
 }

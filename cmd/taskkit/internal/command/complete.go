@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/internal/tasksearch"
 	"taskkit.dev/taskkit"
 )
@@ -33,7 +34,11 @@ func (a *App) offered(c *cobra.Command, read func(context.Context, *Connection) 
 		return nil, noFiles
 	}
 	defer db.Close()
-	return read(ctx, db), noFiles
+	// A name that a terminal would interpret is not offered.
+	return slices.DeleteFunc(read(ctx, db), func(text string) bool {
+		name, _, _ := strings.Cut(text, "\t")
+		return screen.Clean(name) != name
+	}), noFiles
 }
 
 // completeTasks completes the ids of the newest tasks.
@@ -45,7 +50,7 @@ func (a *App) completeTasks(c *cobra.Command, args []string, _ string) ([]string
 		}
 		for _, t := range tasks {
 			if id := t.ID.String(); !slices.Contains(args, id) {
-				ids = append(ids, cobra.CompletionWithDesc(id, t.Kind+" "+string(t.Status)))
+				ids = append(ids, cobra.CompletionWithDesc(id, screen.Clean(t.Kind+" "+string(t.Status))))
 			}
 		}
 		return append(ids, cobra.CompletionWithDesc("@last", "the newest task"))
@@ -65,20 +70,21 @@ func (a *App) kindNames(c *cobra.Command) (names []string) {
 	if a.Registry != nil {
 		names = a.Registry.Kinds()
 	}
-	_, _ = a.offered(c, func(ctx context.Context, db *Connection) []string {
+	others, _ := a.offered(c, func(ctx context.Context, db *Connection) (others []string) {
 		workers, err := db.Workers(ctx)
 		if err != nil {
 			return nil
 		}
 		for _, w := range workers {
 			for name := range w.Kinds {
-				if w.Alive && !slices.Contains(names, name) {
-					names = append(names, name)
+				if w.Alive && !slices.Contains(names, name) && !slices.Contains(others, name) {
+					others = append(others, name)
 				}
 			}
 		}
-		return nil
+		return others
 	})
+	names = append(names, others...)
 	slices.Sort(names)
 	return names
 }

@@ -70,6 +70,12 @@ func limitTasks(l taskops.LimitUse) string {
 	return strings.Join(tasks, " ")
 }
 
+// limitSet is the result of limits set.
+type limitSet struct {
+	Key    string `json:"key"`
+	AtMost int    `json:"at_most"` // 0: none is set
+}
+
 func (a *App) setLimitCommand() *cobra.Command {
 	var who auditFlags
 	c := &cobra.Command{
@@ -102,7 +108,7 @@ the limits that they were submitted with.`,
 			if n == 0 {
 				text = fmt.Sprintf("no limit is set for the key %q: each task with it has the limit that it was submitted with", args[0])
 			}
-			return a.print(map[string]any{"key": args[0], "at_most": n}, func(w io.Writer) { fmt.Fprintln(w, screen.Text(text)) })
+			return a.print(limitSet{args[0], n}, func(w io.Writer) { fmt.Fprintln(w, screen.Text(text)) })
 		},
 	}
 	who.add(c, "with the limit")

@@ -97,6 +97,11 @@ func (a *App) migrateStatusCommand() *cobra.Command {
 	}
 }
 
+// migrationSQL is the result of migrate sql.
+type migrationSQL struct {
+	SQL string `json:"sql"`
+}
+
 func (a *App) migrateSQLCommand() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
@@ -120,7 +125,7 @@ are up to date. Executed by hand they leave out the record of the versions, whic
 			if err != nil {
 				return err
 			}
-			return a.print(map[string]string{"sql": string(text)}, func(w io.Writer) { _, _ = w.Write(text) })
+			return a.print(migrationSQL{string(text)}, func(w io.Writer) { _, _ = w.Write(text) })
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "from the beginning, whatever the database has")

@@ -51,6 +51,11 @@ func parseAge(text string) (time.Duration, error) {
 	return time.Duration(days) * day, nil
 }
 
+// pruned is the result of prune-events.
+type pruned struct {
+	Deleted int `json:"deleted"`
+}
+
 func (a *App) pruneEventsCommand() *cobra.Command {
 	var (
 		age   ageFlag
@@ -91,7 +96,7 @@ transaction until none is left; what it has deleted before an error stays delete
 					break
 				}
 			}
-			return a.print(map[string]int{"deleted": total}, func(w io.Writer) {
+			return a.print(pruned{total}, func(w io.Writer) {
 				fmt.Fprintf(w, "deleted %s\n", eventCount(total))
 			})
 		},

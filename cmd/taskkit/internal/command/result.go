@@ -90,11 +90,16 @@ func parseRate(text string) (float64, error) {
 	return rate / seconds, nil
 }
 
+// version is the result of version.
+type version struct {
+	Version string `json:"version"`
+}
+
 func (a *App) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version of taskkit", Long: "Print the version of taskkit.", Example: "  taskkit version", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.print(map[string]string{"version": taskkit.Version}, func(w io.Writer) { fmt.Fprintln(w, "taskkit", taskkit.Version) })
+			return a.print(version{taskkit.Version}, func(w io.Writer) { fmt.Fprintln(w, "taskkit", taskkit.Version) })
 		},
 	}
 }

@@ -332,6 +332,11 @@ schedule fires: programs that have the kind check it before, with taskops.SetSch
 	return c
 }
 
+// deleted is the result of schedules delete.
+type deleted struct {
+	Deleted string `json:"deleted"` // its name
+}
+
 func (a *App) deleteScheduleCommand() *cobra.Command {
 	var who auditFlags
 	c := &cobra.Command{
@@ -345,7 +350,7 @@ func (a *App) deleteScheduleCommand() *cobra.Command {
 			if err := db.DeleteSchedule(c.Context(), args[0], who.options()...); err != nil {
 				return noSchedule(args[0], err)
 			}
-			return a.print(map[string]string{"deleted": args[0]}, func(w io.Writer) {
+			return a.print(deleted{args[0]}, func(w io.Writer) {
 				fmt.Fprintf(w, "schedule %s is deleted\n", screen.Clean(args[0]))
 			})
 		},
