@@ -47,6 +47,8 @@ func percent(n, total int64) string {
 // rate returns items a second.
 func rate(perSecond float64) string {
 	switch {
+	case perSecond == 0:
+		return "0/s"
 	case perSecond >= 100:
 		return count(int64(perSecond)) + "/s"
 	case perSecond >= 1:

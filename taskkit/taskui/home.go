@@ -45,6 +45,7 @@ type need struct {
 const (
 	runningOfHome  = 20
 	newestOfHome   = 10
+	measuredOfHome = 10
 	needsOfHome    = 20
 	awaitingRead   = 1000
 	doctorPatience = 3 * time.Second
@@ -112,12 +113,40 @@ func (r *request) queues(ctx context.Context, v *homeView) error {
 	if oldest > 0 {
 		wait = roughly(oldest)
 	}
+	speed, err := r.d.speed.read(ctx, r.readSpeed)
+	if err != nil {
+		return err
+	}
 	v.Figures = append([]figure{
 		{Value: count(running), Text: "running", Path: listPath("is:running")},
 		{Value: atLeast(waiting, !more), Text: "waiting", Path: listPath("status:queued")},
 		{Value: wait, Text: "oldest wait of a due task", Path: listPath("status:queued")},
+		{Value: speed, Text: "items done", Path: listPath("is:running")},
 	}, v.Figures...)
 	return nil
+}
+
+// readSpeed reads how many items the running tasks process in the last minute, of the newest of them.
+func (r *request) readSpeed(ctx context.Context) (string, error) {
+	running, next, err := r.d.client.Tasks(ctx, taskkit.Filter{Running: true, Limit: measuredOfHome})
+	if err != nil {
+		return "", err
+	}
+	sum, more := 0.0, ""
+	if next != uuid.Nil {
+		more = "+"
+	}
+	for _, t := range running {
+		p, err := r.d.client.Progress(ctx, t.ID)
+		if errors.Is(err, taskkit.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		sum += p.Rate
+	}
+	return rate(sum) + more, nil
 }
 
 // failures adds the failed tasks.

@@ -129,7 +129,7 @@ func (r *request) tabs(ctx context.Context, q *tasksearch.Query) ([]tab, error) 
 	var counts map[taskkit.Status]int64
 	exact := false
 	only := q.With("status", "") == "" || q.With("is", "") == "" // the tab alone
-	if only && r.operator() {
+	if only && r.mayOperate(ctx, taskhttp.OpReadJobs) {
 		found, err := r.counts(ctx)
 		if err != nil {
 			return nil, err

@@ -20,6 +20,7 @@ type request struct {
 	who  Person
 	root string // the relative path from the page to the dashboard, "./" or "../" and so on
 	key  string // of the forms of the page, see sentForms
+	sees bool   // see operator
 }
 
 // actor returns who makes the requests, for the record.
@@ -83,8 +84,8 @@ func (r *request) tasks(ctx context.Context, f taskkit.Filter) ([]*taskkit.Task,
 	return seen, next, nil
 }
 
-// operator reports whether the person sees what is for operators: texts of errors, specs and workers.
-func (r *request) operator() bool { return !r.who.Own }
+// operator reports whether the person sees what is for operators, as taskhttp.OpExplainJobs does: texts of errors, specs and workers.
+func (r *request) operator() bool { return r.sees }
 
 // long gives a download more time than a page.
 func (r *request) long(timeout time.Duration) { extend(r.w, timeout) }

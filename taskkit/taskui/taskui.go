@@ -69,6 +69,7 @@ type dashboard struct {
 	counts    *kept[countsOfTasks]
 	dead      *kept[deadTasks]
 	queues    *kept[[]taskops.QueueInfo]
+	speed     *kept[string]
 	doctor    *kept[*taskdoctor.Report]
 	kinds     map[string]*startable
 	schema    string // of the tables
@@ -89,7 +90,7 @@ func New(client *taskkit.Client, registry *taskkit.Registry, c Config) (http.Han
 	errs := []error{c.check(), registry.Err()}
 	d := &dashboard{
 		config: c, client: client, registry: registry, mux: http.NewServeMux(), sent: newSentForms(), counts: newKept[countsOfTasks](keepCounts),
-		dead: newKept[deadTasks](keepCounts), queues: newKept[[]taskops.QueueInfo](keepCounts), doctor: newKept[*taskdoctor.Report](keepDoctor),
+		dead: newKept[deadTasks](keepCounts), queues: newKept[[]taskops.QueueInfo](keepCounts), speed: newKept[string](keepCounts), doctor: newKept[*taskdoctor.Report](keepDoctor),
 	}
 	if client == nil {
 		errs = append(errs, &taskkit.OptionError{Option: "client", Problem: "nil: pass the result of taskkit.NewClient"})
@@ -189,6 +190,7 @@ func (d *dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.refuse(req, errNoAccess)
 		return
 	}
+	req.sees = req.mayOperate(ctx, taskhttp.OpExplainJobs)
 	// The mux would answer an unclean path with a redirect that lacks the prefix.
 	clean := path.Clean(below)
 	if below != "/" && clean != below {

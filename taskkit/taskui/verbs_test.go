@@ -1,6 +1,8 @@
 package taskui_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,6 +15,7 @@ import (
 
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskhttp"
 	"taskkit.dev/taskkit/taskui"
 )
 
@@ -291,5 +294,45 @@ func TestRefusedVerbsSayWhy(t *testing.T) {
 	form := fmt.Sprintf("key=k&revision=%s&reason=x", firstOf(t, revisionForm, page.body))
 	if a := e.do(t, http.MethodPost, path(id)+"/pause", form); a.status != http.StatusConflict || !strings.Contains(a.body, "not possible now") {
 		t.Errorf("%d\n%s", a.status, a.body)
+	}
+}
+
+// The rules of a service for the protocol hold for the dashboard too: what they refuse is neither shown nor done.
+func TestRulesOfTheProtocolHold(t *testing.T) {
+	t.Parallel()
+	var hidden taskkit.ID
+	refused := errors.New("refused by a rule")
+	e := newEnv(t, sqlite(t), func(c *taskui.Config) {
+		c.Authorize = func(_ context.Context, who taskhttp.Caller, op taskhttp.Operation, t *taskkit.Task) error {
+			if p, ok := who.Detail.(taskui.Person); !ok || p.ID != who.Owner {
+				return refused
+			}
+			if op == taskhttp.OpDelete || t != nil && (t.ID == hidden || t.SpecJSON != nil) {
+				return refused
+			}
+			return nil
+		}
+		c.Operator = func(_ context.Context, _ taskhttp.Caller, op taskhttp.Operation) error {
+			if op == taskhttp.OpReadQueues {
+				return nil
+			}
+			return refused
+		}
+	})
+	e.work(t)
+	hidden = submit(t, e, piecesKind, piecesSpec{Pieces: []string{"a"}})
+	id := submit(t, e, piecesKind, piecesSpec{Pieces: []string{"a"}, Fail: detailMarker})
+	e.ended(t, hidden)
+	e.ended(t, id)
+	e.page(t, path(hidden), http.StatusNotFound)
+	page := e.page(t, path(id), http.StatusOK)
+	page.wants(t, "target_gone", "no "+detailMarker, `id="do-retry"`, "no id=\"do-delete\"", "no Workers", "Queues")
+	e.page(t, "/tasks/list", http.StatusOK).wants(t, id.String(), "no "+hidden.String(), "no "+detailMarker, "no <small>0</small>")
+	e.page(t, "/tasks/list?q=status:failed", http.StatusOK).wants(t, "no Failures by kind")
+	e.page(t, "/tasks/", http.StatusOK).wants(t, "no "+hidden.String(), "no failed in 24 h", "waiting")
+	e.page(t, "/tasks/workers", http.StatusForbidden)
+	form := url.Values{"key": {"k"}, "revision": {firstOf(t, revisionForm, page.body)}, "reason": {"x"}}.Encode()
+	if a := e.do(t, http.MethodPost, path(id)+"/delete", form); a.status != http.StatusForbidden {
+		t.Errorf("delete: %d", a.status)
 	}
 }
