@@ -35,15 +35,19 @@ func (c *calls) queues() {
 		return err
 	})
 	c.record("task_refs", func() error {
-		_, _, err := s.TaskRefs(ctx, store.Filter{Roots: true, Kinds: []string{"demo"}})
+		_, _, err := s.TaskRefs(ctx, store.Filter{Roots: true, Kinds: []string{"demo"}, Limit: store.ListRead})
+		return err
+	})
+	c.record("task_refs_all_dead", func() error {
+		_, _, err := s.TaskRefs(ctx, store.Filter{Roots: true, Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, Limit: store.ListRead})
 		return err
 	})
 	c.record("task_refs_of_owner", func() error {
-		_, _, err := s.TaskRefs(ctx, store.Filter{Roots: true, Owner: uuid.Max, Before: uuid.Max, Limit: 10})
+		_, _, err := s.TaskRefs(ctx, store.Filter{Roots: true, Owner: uuid.Max, Before: uuid.Max, Limit: store.ListRead})
 		return err
 	})
 	c.record("task_refs_dead", func() error {
-		_, _, err := s.TaskRefs(ctx, store.Filter{Roots: true, Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, Code: "c"})
+		_, _, err := s.TaskRefs(ctx, store.Filter{Roots: true, Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, Code: "c", Limit: store.ListRead})
 		return err
 	})
 	c.insert("insert_one", false, newTask(func(t *store.NewTask) { t.Kind = "unknown" }))

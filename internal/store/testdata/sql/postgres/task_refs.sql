@@ -12,6 +12,6 @@ FROM "taskkit"."taskkit_queued_task" AS "q"
 ORDER BY "q"."id" DESC
 LIMIT 10000) r) s
 WHERE wanted OR last
-LIMIT 100) u) t
+LIMIT 10000) u) t
 ORDER BY t.id DESC
-LIMIT 100;
+LIMIT 10000;

@@ -25,4 +25,4 @@ SELECT t.id, t.execution_component_name, t.control, t.wanted,
     'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END,
     "q"."id") <= (k.key, $2) ORDER BY CASE WHEN q.workflow_status IN ('ERROR',
     'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END DESC,
-    "q"."id" DESC LIMIT 1000) r) s WHERE wanted OR last LIMIT 100) d) u) t ORDER BY t.id DESC LIMIT 100;
+    "q"."id" DESC LIMIT 1000) r) s WHERE wanted OR last LIMIT 10000) d) u) t ORDER BY t.id DESC LIMIT 10000;

@@ -24,4 +24,4 @@ SELECT t.id, t.execution_component_name, t.control, t.wanted, t.last FROM (SELEC
     `q`.`control_reason` FROM `taskkit_queued_task` AS `q` WHERE CASE WHEN q.workflow_status IN ('ERROR',
     'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
     AND CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = k.key ORDER BY `q`.`id` DESC LIMIT 1000) r) s WHERE wanted OR last LIMIT 100))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value ->> 0) u) t ORDER BY t.id DESC LIMIT 100;
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = k.key ORDER BY `q`.`id` DESC LIMIT 1000) r) s WHERE wanted OR last LIMIT 10000))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value ->> 0) u) t ORDER BY t.id DESC LIMIT 10000;

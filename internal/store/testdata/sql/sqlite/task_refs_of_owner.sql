@@ -9,6 +9,6 @@ FROM (SELECT `q`.`id`, `q`.`execution_component_name`, `q`.`control`, `q`.`owner
 FROM `taskkit_queued_task` AS `q`
 WHERE parent_id IS NULL AND `q`.`owner_id` IS NOT NULL AND `q`.`owner_id` = ? AND `q`.`id` < ?
 ORDER BY `q`.`id` DESC
-LIMIT 10) p) u) t
+LIMIT 10000) p) u) t
 ORDER BY t.id DESC
-LIMIT 10;
+LIMIT 10000;
