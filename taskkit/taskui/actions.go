@@ -30,6 +30,7 @@ var said = map[string]string{
 	"apply": "This task does what the preview has previewed.", "change": "The settings were changed.", "stop": "The task ends as soon as possible.",
 	"delete": "The task is removed after its current batch.", "deleted": "The task was deleted.",
 	"started":      "The task was submitted.",
+	"dead-retried": "The tasks of the group are tried again. What is still listed has refused it.", "dead-retrying": "This task retries the tasks of the group.",
 	"refused":      "The task was refused, and ends.",
 	"queue-paused": "The queue is paused.", "queue-resumed": "The queue goes on.",
 	"schedule-paused": "The schedule is paused.", "schedule-resumed": "The schedule goes on.", "schedule-deleted": "The schedule was deleted.",

@@ -43,6 +43,7 @@ func pages() []page {
 		kindPage,
 		{path: "approvals", title: "Approvals", name: "approvals", nav: true, get: approvals},
 		{path: "approvals/{id}", title: "Approval", name: "approval", get: approval},
+		{path: "dead", title: "Dead letters", name: "dead", nav: true, op: taskhttp.OpReadDead, get: deadLetters},
 		{path: "schedules", title: "Schedules", name: "schedules", nav: true, op: taskhttp.OpReadSchedules, get: schedules},
 		{path: "queues", title: "Queues", name: "queues", nav: true, op: taskhttp.OpReadQueues, get: queues},
 		{path: "limits", title: "Limits", name: "limits", nav: true, op: taskhttp.OpReadLimits, get: limits},

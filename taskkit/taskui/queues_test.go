@@ -18,7 +18,7 @@ func TestQueues(t *testing.T) {
 		e := newEnv(t, db)
 		e.page(t, "/tasks/queues", http.StatusOK).wants(t, "There is no queue")
 
-		e.register(t, opsWorker("w"), store.Process{ID: "other", Kinds: map[string][]int{"ops_demo": {0}}, Queues: []string{"default", "mail"}, Slots: 3, DeadAfter: 1 << 40})
+		e.register(t, opsWorker("w"), store.Process{ID: "other", Kinds: map[string][]int{"ops_demo": {1}}, Queues: []string{"default", "mail"}, Slots: 3, DeadAfter: 1 << 40})
 		for range 3 {
 			e.submit(t, []int{1})
 		}
@@ -73,7 +73,7 @@ func (e *env) queue(tb testing.TB, name string) taskops.QueueInfo {
 func TestFormsOfOnePage(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, sqlite(t))
-	e.register(t, store.Process{ID: "w", Kinds: map[string][]int{"ops_demo": {0}}, Queues: []string{"a", "b"}, Slots: 1, DeadAfter: 1 << 40})
+	e.register(t, store.Process{ID: "w", Kinds: map[string][]int{"ops_demo": {1}}, Queues: []string{"a", "b"}, Slots: 1, DeadAfter: 1 << 40})
 	page := e.page(t, "/tasks/queues", http.StatusOK)
 	var forms []string
 	for _, m := range formOf.FindAllStringSubmatch(page.body, -1) {

@@ -13,13 +13,13 @@ import (
 
 // opsWorker is a live worker that executes the kind of these tests.
 func opsWorker(id string) store.Process {
-	return store.Process{ID: id, Version: "1.0.0", Kinds: map[string][]int{"ops_demo": {0}}, Queues: []string{"default"}, Slots: 2, DeadAfter: time.Hour}
+	return store.Process{ID: id, Version: "1.0.0", Kinds: map[string][]int{"ops_demo": {1}}, Queues: []string{"default"}, Slots: 2, DeadAfter: time.Hour}
 }
 
 // claim lets a worker claim tasks.
 func claim(tb testing.TB, s store.Store, worker string, n int) {
 	tb.Helper()
-	r, err := s.Claim(tb.Context(), store.Claim{Process: worker, Kinds: map[string][]int{"ops_demo": {0, 1}}, Queues: []string{"default"}, Limit: n})
+	r, err := s.Claim(tb.Context(), store.Claim{Process: worker, Kinds: map[string][]int{"ops_demo": {1}}, Queues: []string{"default"}, Limit: n})
 	if err != nil || len(r.Tasks) != n {
 		tb.Fatalf("%s claimed %d tasks, %v; want %d", worker, len(r.Tasks), err, n)
 	}
@@ -34,7 +34,7 @@ func TestWorkers(t *testing.T) {
 
 		safe, other, silent := opsWorker("safe"), opsWorker("host-"+hostile), opsWorker("silent")
 		safe.SafeMode, other.Version, other.Slots = true, "1.1.0", 7
-		other.Kinds = map[string][]int{"a": {1}, "b": {1}, "c": {1}, "d": {1}, "ops_demo": {0}}
+		other.Kinds = map[string][]int{"a": {1}, "b": {1}, "c": {1}, "d": {1}, "ops_demo": {1}}
 		silent.DeadAfter = time.Millisecond
 		s := e.register(t, opsWorker("full"), safe, other, opsWorker("draining"), opsWorker("left"))
 		var ids []taskkit.ID
