@@ -19,7 +19,7 @@ import (
 // approvalsView is the data of the page Approvals.
 type approvalsView struct {
 	Mine    []approvalRow // that the person can approve
-	Others  []approvalRow // that somebody else must approve
+	Others  []approvalRow // that other people must approve
 	Next    string        // the path of the page with older tasks
 	Bounded bool          // tasks may be older than what was read
 }

@@ -15,7 +15,7 @@ const changesOfPage = 50
 type changesView struct {
 	Settings []tab
 	Name     string // of which the changes are; "": of all
-	All      string // the path of all changes of the setting, if only those of a name are shown
+	All      string // the path of all changes of the setting, if the page is about one name
 	Changes  []changeView
 	Next     string
 }

@@ -53,13 +53,13 @@ func deadLetters(r *request) (any, error) {
 		return nil, err
 	}
 	v, may := &deadView{Truncated: len(dead.Truncated) > 0}, r.mayOperate(r.Context(), taskhttp.OpRetryDead)
-	place := func(g taskops.DeadGroup) string { return g.Kind + "\n" + g.Code }
+	cursor := func(g taskops.DeadGroup) string { return g.Kind + "\n" + g.Code }
 	groups := slices.Clone(dead.Groups)
-	slices.SortFunc(groups, func(a, b taskops.DeadGroup) int { return strings.Compare(place(a), place(b)) })
-	groups = slices.DeleteFunc(groups, func(g taskops.DeadGroup) bool { return place(g) <= after })
+	slices.SortFunc(groups, func(a, b taskops.DeadGroup) int { return strings.Compare(cursor(a), cursor(b)) })
+	groups = slices.DeleteFunc(groups, func(g taskops.DeadGroup) bool { return cursor(g) <= after })
 	if len(groups) > groupsOfPage {
 		groups = groups[:groupsOfPage]
-		v.Next = nextPath("dead", place(groups[groupsOfPage-1]))
+		v.Next = nextPath("dead", cursor(groups[groupsOfPage-1]))
 	}
 	for _, g := range groups {
 		search := mustParse(mustParse(searchFor("status", "failed")).With("kind", g.Kind)).With("code", g.Code)

@@ -129,9 +129,9 @@ func containsAll(text string, all ...string) bool {
 }
 
 // lacks checks that a page does not have texts.
-func (a answer) lacks(tb testing.TB, texts ...string) {
+func (a answer) lacks(tb testing.TB, unwanted ...string) {
 	tb.Helper()
-	for _, text := range texts {
+	for _, text := range unwanted {
 		if strings.Contains(a.body, text) {
 			tb.Errorf("%q in\n%s", text, a.body)
 		}

@@ -167,9 +167,9 @@ func newWorkerView(w taskops.WorkerInfo, tasks []*taskkit.Task) workerView {
 
 // revisions returns the revisions of a kind that a worker reads, the highest of which it writes.
 func revisions(all []int) string {
-	texts := make([]string, len(all))
+	numbers := make([]string, len(all))
 	for i, n := range slices.Sorted(slices.Values(all)) {
-		texts[i] = fmt.Sprint(n)
+		numbers[i] = fmt.Sprint(n)
 	}
-	return "(" + strings.Join(texts, ", ") + ")"
+	return "(" + strings.Join(numbers, ", ") + ")"
 }
