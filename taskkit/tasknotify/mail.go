@@ -65,6 +65,8 @@ func (e *MailAddressError) Error() string {
 // check implements [deliverer].
 func (m *Mail) check() error {
 	switch {
+	case m == nil:
+		return errors.New("it is a nil *Mail")
 	case m.Mailer == nil:
 		return errors.New("Mail.Mailer is nil")
 	case m.Address == nil:

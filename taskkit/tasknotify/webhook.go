@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,11 +57,11 @@ type Webhook struct {
 	// the JSON of a Payload.
 	Body func(m *Message) (body []byte, contentType string, err error)
 
-	once   sync.Once
-	client *http.Client
-	keys   [][]byte
-	err    error
-	within time.Duration // of a try; only tests set it
+	once      sync.Once
+	transport *http.Transport
+	keys      [][]byte
+	err       error
+	within    time.Duration // of a try; only tests set it
 }
 
 // Payload is the body of a webhook, as JSON.
@@ -105,6 +106,9 @@ func (m *Message) Payload() Payload {
 
 // check returns what is wrong with the target, and makes its client.
 func (w *Webhook) check() error {
+	if w == nil {
+		return errors.New("it is a nil *Webhook")
+	}
 	w.once.Do(func() { w.err = w.open() })
 	return w.err
 }
@@ -134,13 +138,10 @@ func (w *Webhook) open() error {
 		w.keys = append(w.keys, key)
 	}
 	dialer := &net.Dialer{Timeout: webhookTimeout, Resolver: w.Resolver, Control: control(w.Allow)}
-	w.client = &http.Client{
-		// No connection is kept: each try resolves and checks anew.
-		Transport: &http.Transport{
-			Proxy: w.Proxy, DialContext: dialer.DialContext, DisableKeepAlives: true, ForceAttemptHTTP2: true,
-			MaxResponseHeaderBytes: maxAnswer, TLSHandshakeTimeout: webhookTimeout,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	// There is no http.Client, which reads the address of a redirect. No connection is kept: each try resolves and checks anew.
+	w.transport = &http.Transport{
+		Proxy: w.Proxy, DialContext: dialer.DialContext, DisableKeepAlives: true, ForceAttemptHTTP2: true,
+		MaxResponseHeaderBytes: maxAnswer, TLSHandshakeTimeout: webhookTimeout,
 	}
 	return nil
 }
@@ -189,13 +190,15 @@ func (w *Webhook) send(ctx context.Context, m *Message) error {
 	r.Header["webhook-id"] = []string{m.ID}
 	r.Header["webhook-timestamp"] = []string{timestamp}
 	r.Header["webhook-signature"] = []string{sign(w.keys, m.ID, timestamp, body)}
-	answer, err := w.client.Do(r)
+	answer, err := w.transport.RoundTrip(r)
 	if err != nil {
-		return w.unanswered(r.URL, err)
+		return unanswered(r.URL, cmp.Or(ctx.Err(), err))
 	}
 	defer answer.Body.Close()
-	// What is read is not used: it lets a receiver finish that writes a little.
-	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer)
+	// What is read is not used: it lets a receiver finish that writes a little. After 101 the context would not end the read.
+	if answer.StatusCode != http.StatusSwitchingProtocols {
+		_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer)
+	}
 	return outcome(r.URL, answer, time.Now())
 }
 
@@ -207,17 +210,16 @@ func (w *Webhook) body(m *Message) ([]byte, string, error) {
 	return body, "application/json", err
 }
 
-// unanswered is the error of a try without an answer. The URL may have a secret in its path, so the error names its host alone.
-func (w *Webhook) unanswered(u *url.URL, err error) error {
-	var (
-		refused *AddressError
-		of      *url.Error
-	)
-	if errors.As(err, &refused) {
+// unanswered is the error of a try without an answer. The URL may have a secret in its path, so the error names its host alone. An error of
+// the network is said as it is; of what the receiver has sent nothing is said.
+func unanswered(u *url.URL, err error) error {
+	if refused, ok := errors.AsType[*AddressError](err); ok {
 		return taskkit.Permanent("webhook_address", fmt.Errorf("send a webhook to %s: %w", u.Host, refused))
 	}
-	if errors.As(err, &of) {
-		err = of.Err
+	_, network := errors.AsType[net.Error](err)
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	if !network && !certificate && !errors.Is(err, context.Canceled) && !errors.Is(err, http.ErrSchemeMismatch) {
+		err = errors.New("its answer is not HTTP, or was cut off")
 	}
 	return fmt.Errorf("send a webhook to %s: %w", u.Host, err)
 }

@@ -277,6 +277,8 @@ func TestMID59Refused(t *testing.T) {
 	}{
 		"no target":      {nil, "empty"},
 		"a nil target":   {map[string]tasknotify.Target{"ops": nil}, "is nil"},
+		"a nil webhook":  {map[string]tasknotify.Target{"ops": (*tasknotify.Webhook)(nil)}, "nil *Webhook"},
+		"a nil mail":     {map[string]tasknotify.Target{"ops": (*tasknotify.Mail)(nil)}, "nil *Mail"},
 		"a name":         {map[string]tasknotify.Target{"Ops!": new(inbox)}, `"Ops!"`},
 		"no secret":      {hook(func(w *tasknotify.Webhook) { w.Secrets = nil }), "has 0 secrets"},
 		"three secrets":  {hook(func(w *tasknotify.Webhook) { w.Secrets = []string{secret(24), secret(25), secret(26)} }), "has 3 secrets"},

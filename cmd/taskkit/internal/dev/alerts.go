@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/google/uuid"
 
+	"taskkit.dev/gen/sendemailtask"
 	"taskkit.dev/internal/demo/caseload"
 	"taskkit.dev/internal/demo/caseload/ent/alert"
 	"taskkit.dev/taskkit"
@@ -140,7 +141,7 @@ func (r *run) retryAlerts(ctx context.Context) (err error) {
 	if a.approvers, err = r.approversOf(ctx, a.retry); err != nil {
 		return err
 	}
-	mails, _, err := r.client.Tasks(ctx, taskkit.Filter{Follows: a.retry.id})
+	mails, _, err := r.client.Tasks(ctx, taskkit.Filter{Follows: a.retry.id, Kinds: []string{sendemailtask.Kind.Name()}})
 	if err != nil {
 		return err
 	}
