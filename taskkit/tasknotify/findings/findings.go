@@ -12,6 +12,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -52,7 +55,8 @@ func (s *Spec) Validate() error {
 type Config struct {
 	// DB is the database of the worker. It is needed.
 	DB *sql.DB
-	// Doctor are the options of the doctor. Its schema must be the schema of the worker.
+	// Doctor are the options of the doctor. Its schema must be the schema of the worker. All programs that register the kind give it the same: what
+	// one finds by its Config and another does not would be over, and found again. A finding of Checks is over when a program that makes the check says so.
 	Doctor taskdoctor.Options
 }
 
@@ -104,15 +108,15 @@ func (x *executor) Execute(ctx context.Context, b *batch) (taskkit.Next, error) 
 	return taskkit.Done, nil
 }
 
-// compare notifies a target of what has opened and of what is over. A finding of a check that could not read is not over.
+// compare notifies a target of what has opened and of what is over. A finding of a check that could not read, or that this program does not make, is
+// not over. Rows change in one order, so that tasks that run at once do not block each other.
 func (x *executor) compare(ctx context.Context, b *batch, target string, report *taskdoctor.Report) error {
 	open, err := x.open(ctx, b.Tx, target)
 	if err != nil {
 		return err
 	}
 	found := make(map[string]bool)
-	for i := range report.Findings {
-		f := &report.Findings[i]
+	for _, f := range slices.SortedStableFunc(slices.Values(report.Findings), func(a, b taskdoctor.Finding) int { return strings.Compare(a.ID, b.ID) }) {
 		if f.Severity == taskdoctor.Info || found[f.ID] {
 			continue
 		}
@@ -128,12 +132,15 @@ func (x *executor) compare(ctx context.Context, b *batch, target string, report 
 			return err
 		}
 	}
-	unknown := make(map[string]bool)
-	for _, u := range report.Unknown {
-		unknown[u.Check] = true
+	read := make(map[string]bool)
+	for _, name := range report.Checks {
+		read[name] = true
 	}
-	for id, check := range open {
-		if found[id] || unknown[check] {
+	for _, u := range report.Unknown {
+		read[u.Check] = false
+	}
+	for _, id := range slices.Sorted(maps.Keys(open)) {
+		if found[id] || !read[open[id]] {
 			continue
 		}
 		err := x.change(ctx, b, target, id, notice.FindingClosed, report.At,

@@ -184,7 +184,7 @@ func TestMID59Findings(t *testing.T) {
 	})
 }
 
-// A finding of a check that could not read is not over.
+// A finding of a check that could not read, or that a program does not make, is not over.
 func TestMID59UnknownCheck(t *testing.T) {
 	t.Parallel()
 	db := testdb.SQLite(t)
@@ -200,9 +200,19 @@ func TestMID59UnknownCheck(t *testing.T) {
 		defer mu.Unlock()
 		return slices.Clone(find), fail
 	}}}
-	defer e.worker()()
+	stop := e.worker()
+	defer func() { stop() }()
 	e.examine(1)
 	e.want("open", notice.FindingOpened)
+	stop()
+	own := e.doctor.Checks
+	e.doctor.Checks = nil
+	stop = e.worker()
+	e.examine(1)
+	e.want("examined by a program without the check", notice.FindingOpened)
+	stop()
+	e.doctor.Checks = own
+	stop = e.worker()
 	set := func(found []taskdoctor.Finding, err error) {
 		mu.Lock()
 		defer mu.Unlock()
