@@ -5,7 +5,22 @@ import (
 	"strings"
 )
 
-const contentJSON = "application/json"
+const (
+	contentJSON = "application/json"
+	// lineMost is how many characters of a line a chat gets, and linkMost how long a link may be, in bytes. Slack refuses blocks of more than 3,000.
+	lineMost, linkMost = 250, 2000
+)
+
+// texts are the lines of a message, its title first.
+func texts(m *Message) []string {
+	list := append([]string{title(&m.Notice)}, lines(m)...)
+	for i, line := range list {
+		if r := []rune(line); len(r) > lineMost {
+			list[i] = string(r[:lineMost]) + "..."
+		}
+	}
+	return list
+}
 
 // SlackBody is the [Webhook.Body] of an incoming webhook of Slack. Texts of the notification are plain, so they are no markup, links or mentions.
 func SlackBody(m *Message) (body []byte, contentType string, err error) {
@@ -17,7 +32,7 @@ func SlackBody(m *Message) (body []byte, contentType string, err error) {
 		Type string `json:"type"`
 		Text text   `json:"text"`
 	}
-	all := append([]string{title(&m.Notice)}, lines(m)...)
+	all := texts(m)
 	blocks := []section{{"section", text{"plain_text", slackReplacer.Replace(strings.Join(all, "\n"))}}}
 	if link := webLink(m.Link); link != "" {
 		blocks = append(blocks, section{"section", text{"mrkdwn", "<" + slackLink.Replace(link) + "|Open>"}})
@@ -26,7 +41,7 @@ func SlackBody(m *Message) (body []byte, contentType string, err error) {
 		Text     string    `json:"text"` // what a notification on a screen shows
 		Markdown bool      `json:"mrkdwn"`
 		Blocks   []section `json:"blocks"`
-	}{slackReplacer.Replace(title(&m.Notice)), false, blocks})
+	}{slackReplacer.Replace(all[0]), false, blocks})
 	return body, contentJSON, err
 }
 
@@ -56,9 +71,12 @@ func TeamsBody(m *Message) (body []byte, contentType string, err error) {
 		Content     card   `json:"content"`
 	}
 	c := card{Schema: "http://adaptivecards.io/schemas/adaptive-card.json", Type: "AdaptiveCard", Version: "1.4"}
-	c.Body = append(c.Body, block{Type: "TextBlock", Text: teamsReplacer.Replace(title(&m.Notice)), Wrap: true, Weight: "Bolder"})
-	for _, line := range lines(m) {
-		c.Body = append(c.Body, block{Type: "TextBlock", Text: teamsReplacer.Replace(line), Wrap: true})
+	for i, line := range texts(m) {
+		b := block{Type: "TextBlock", Text: teamsReplacer.Replace(line), Wrap: true}
+		if i == 0 {
+			b.Weight = "Bolder"
+		}
+		c.Body = append(c.Body, b)
 	}
 	if link := webLink(m.Link); link != "" {
 		c.Actions = []action{{"Action.OpenUrl", "Open", link}}
@@ -79,9 +97,12 @@ var (
 	teamsReplacer = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "`", "\\`", "#", `\#`, "<", "&lt;", ">", "&gt;", "&", "&amp;")
 )
 
-// webLink returns a link of the web on one line; "" for any other.
+// webLink returns a link of the web on one line; "" for any other, and for one that is too long.
 func webLink(s string) string {
 	s = strings.ReplaceAll(oneLine(s), " ", "%20")
+	if len(s) > linkMost {
+		return ""
+	}
 	if strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://") {
 		return s
 	}

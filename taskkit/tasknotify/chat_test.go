@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -56,6 +58,29 @@ func TestChatBodies(t *testing.T) {
 			}
 			if !bytes.Equal(indented.Bytes(), want) {
 				t.Errorf("%s of %s is\n%swant (or run it with -update)\n%s", chat, name, indented.Bytes(), want)
+			}
+		}
+	}
+}
+
+// A chat takes what it gets, however long the texts are, and no text changes the direction of another or hides in it.
+func TestChatBounds(t *testing.T) {
+	t.Parallel()
+	n := notice.Notice{Event: notice.DeadLetter, Task: uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057"), Kind: "a\u202eb\u2066c\u200bd\u2028e\u0085f", Code: strings.Repeat("<\u00e9", 1<<20)}
+	for chat, write := range map[string]func(*tasknotify.Message) ([]byte, string, error){"slack": tasknotify.SlackBody, "teams": tasknotify.TeamsBody} {
+		body, _, err := write(&tasknotify.Message{Notice: n, Link: "https://jobs.example/" + strings.Repeat("x", 1<<20)})
+		if err != nil || len(body) > 10_000 || !bytes.Contains(body, []byte("a b c d e f has failed")) || !bytes.Contains(body, []byte("...")) {
+			t.Errorf("%s gets %d bytes, %v: %.300s", chat, len(body), err, body)
+		}
+		var blocks struct {
+			Blocks []struct{ Text struct{ Text string } }
+		}
+		if err := json.Unmarshal(body, &blocks); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range blocks.Blocks {
+			if n := utf8.RuneCountInString(b.Text.Text); n > 3000 {
+				t.Errorf("%s gets a block of %d characters", chat, n)
 			}
 		}
 	}

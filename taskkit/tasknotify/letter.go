@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -124,10 +125,10 @@ func rich(list []*Message) string {
 	return b.String()
 }
 
-// oneLine replaces line breaks and other control characters.
+// oneLine replaces line breaks, other control characters, and characters that change the direction of a text or are not seen.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
 			return ' '
 		}
 		return r
