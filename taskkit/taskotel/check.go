@@ -17,6 +17,8 @@ const (
 	staleReadings = 3
 	// failingFor is for how long an error of OpenTelemetry is a finding. The exporters of its SDK try again once a minute or more often.
 	failingFor = 5 * time.Minute
+	// saidMost is how many characters of an error a finding has: an exporter may quote what it was answered.
+	saidMost = 1000
 )
 
 // Check returns a check of the doctor, with the name "telemetry", for the program that the telemetry is of. It reads nothing from the
@@ -50,11 +52,20 @@ func (t *Telemetry) stale(now time.Time) []taskdoctor.Finding {
 	}
 	why := "the database has not answered yet"
 	if f.err != nil {
-		why = strings.Join(strings.Fields(f.err.Error()), " ")
+		why = said(f.err)
 	}
 	found := kindOf("reader_stale").Found(fmt.Sprintf("This program has not read the figures of queues for %v: %s.", age.Round(time.Second), why))
 	found.Since = new(f.read.UTC())
 	return []taskdoctor.Finding{found}
+}
+
+// said is the text of an error on one line, cut after saidMost characters.
+func said(err error) string {
+	text := []rune(strings.Join(strings.Fields(err.Error()), " "))
+	if len(text) > saidMost {
+		return string(text[:saidMost]) + "..."
+	}
+	return string(text)
 }
 
 // overflow finds labels whose values have no series of their own.
@@ -103,17 +114,21 @@ func (h *handled) finding(now time.Time) []taskdoctor.Finding {
 		return nil
 	}
 	found := kindOf("exporter_failing").Found(fmt.Sprintf("OpenTelemetry has reported errors, %d in %v, the last one: %s.",
-		h.count, max(now.Sub(h.since), time.Second).Round(time.Second), strings.Join(strings.Fields(h.last.Error()), " ")))
+		h.count, max(now.Sub(h.since), time.Second).Round(time.Second), said(h.last)))
 	found.Since = new(h.since.UTC())
 	return []taskdoctor.Finding{found}
 }
 
 // Handle implements the ErrorHandler of OpenTelemetry, for otel.SetErrorHandler: it logs an error of an exporter, and keeps it for [Telemetry.Check].
-// The SDK reports to that handler what it cannot export, of all meters and tracers of the program.
+// The SDK reports to that handler what it cannot export, of all meters and tracers of the program. An error that comes while another is logged is not
+// logged: a Logger that exports its lines may be what fails.
 func (t *Telemetry) Handle(err error) {
 	if err == nil {
 		return
 	}
 	t.failed.add(err)
-	t.options.Logger.Warn("OpenTelemetry reports an error", "error", err)
+	if t.logging.CompareAndSwap(false, true) {
+		defer t.logging.Store(false)
+		t.options.Logger.Warn("OpenTelemetry reports an error", "error", err)
+	}
 }

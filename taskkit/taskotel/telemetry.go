@@ -63,6 +63,7 @@ type Telemetry struct {
 	figures atomic.Pointer[figures] // nil: Read has read nothing yet, or another worker is the reader
 	build   atomic.Pointer[[]metric.ObserveOption]
 	failed  handled
+	logging atomic.Bool // Handle logs an error
 
 	mu         sync.Mutex
 	workers    map[string]worker
