@@ -114,4 +114,3 @@ func parseID(tb testing.TB, text string) (id taskkit.ID) {
 	}
 	return id
 }
-
