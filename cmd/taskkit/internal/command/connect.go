@@ -144,8 +144,15 @@ func several(err error) error {
 	for i, id := range e.Matches {
 		ids[i] = id.String()
 	}
-	return errors.New(sentence(err) + ": " + strings.Join(ids, ", "))
+	more := ""
+	if len(ids) == mostMatches {
+		more = ", and there may be more"
+	}
+	return errors.New(sentence(err) + ": " + strings.Join(ids, ", ") + more)
 }
+
+// mostMatches is how many tasks [taskkit.Client.Resolve] names that have the same last characters.
+const mostMatches = 5
 
 // firstDigits is the length of a text from which it may be the beginning of an id.
 const firstDigits = 8
