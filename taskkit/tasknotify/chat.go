@@ -11,8 +11,8 @@ const (
 	lineMost, linkMost = 250, 2000
 )
 
-// texts are the lines of a message, its title first.
-func texts(m *Message) []string {
+// messageLines are the lines of a message, its title first.
+func messageLines(m *Message) []string {
 	list := append([]string{title(&m.Notice)}, lines(m)...)
 	for i, line := range list {
 		if r := []rune(line); len(r) > lineMost {
@@ -32,7 +32,7 @@ func SlackBody(m *Message) (body []byte, contentType string, err error) {
 		Type string `json:"type"`
 		Text text   `json:"text"`
 	}
-	all := texts(m)
+	all := messageLines(m)
 	blocks := []section{{"section", text{"plain_text", slackReplacer.Replace(strings.Join(all, "\n"))}}}
 	if link := webLink(m.Link); link != "" {
 		blocks = append(blocks, section{"section", text{"mrkdwn", "<" + slackLink.Replace(link) + "|Open>"}})
@@ -71,7 +71,7 @@ func TeamsBody(m *Message) (body []byte, contentType string, err error) {
 		Content     card   `json:"content"`
 	}
 	c := card{Schema: "http://adaptivecards.io/schemas/adaptive-card.json", Type: "AdaptiveCard", Version: "1.4"}
-	for i, line := range texts(m) {
+	for i, line := range messageLines(m) {
 		b := block{Type: "TextBlock", Text: teamsReplacer.Replace(line), Wrap: true}
 		if i == 0 {
 			b.Weight = "Bolder"

@@ -211,9 +211,9 @@ func until(tb testing.TB, held <-chan taskkit.ID, id taskkit.ID) {
 func path(id taskkit.ID) string { return "/tasks/task/" + id.String() }
 
 // wants checks the texts of a page, all of which it must have; one that begins with "no " it must not.
-func (a answer) wants(tb testing.TB, texts ...string) {
+func (a answer) wants(tb testing.TB, wanted ...string) {
 	tb.Helper()
-	for _, text := range texts {
+	for _, text := range wanted {
 		none, without := strings.CutPrefix(text, "no ")
 		if without == strings.Contains(a.body, none) {
 			tb.Errorf("the page has %q: %t\n%s", none, without, a.body)

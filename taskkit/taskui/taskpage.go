@@ -106,15 +106,15 @@ func showTask(r *request) (any, error) {
 			}
 		}
 	}
-	if err := r.texts(ctx, v); err != nil {
+	if err := r.readJSON(ctx, v); err != nil {
 		return nil, err
 	}
 	v.Facts = r.facts(t)
 	return v, nil
 }
 
-// texts reads spec, state and result, of which the secrets are masked. Spec and state are for operators.
-func (r *request) texts(ctx context.Context, v *taskView) error {
+// readJSON reads spec, state and result, of which the secrets are masked. Spec and state are for operators.
+func (r *request) readJSON(ctx context.Context, v *taskView) error {
 	if r.URL.Query().Get("live") != "" {
 		return nil
 	}

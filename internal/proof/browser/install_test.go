@@ -209,10 +209,10 @@ func cached(name string, fill func(dir string) error) (string, error) {
 func run(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	var out, complaints bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &complaints
+	var out, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &stderr
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("run %s %s: %w\n%s", name, strings.Join(args, " "), errors.Join(context.Cause(ctx), err), complaints.Bytes())
+		return "", fmt.Errorf("run %s %s: %w\n%s", name, strings.Join(args, " "), errors.Join(context.Cause(ctx), err), stderr.Bytes())
 	}
 	return out.String(), nil
 }

@@ -40,14 +40,14 @@ var enrolKind = taskkit.NewKind(taskkind.Definition[enrolSpec, enrolState, struc
 
 var errNoPlace = errors.New("the program has no place left")
 
-// enrol is the executor of enrolKind. A student whose id ends in ff fails unless it is repaired.
-type enrol struct {
+// enroller is the executor of enrolKind. A student whose id ends in ff fails unless it is repaired.
+type enroller struct {
 	holdAt   int  // of the students, one that does not come to an end; 0: none
 	repaired bool // the cause of the failures is gone
 }
 
 // Execute implements [taskkit.Executor].
-func (x enrol) Execute(ctx context.Context, b *taskkit.Batch[enrolSpec, enrolState]) (taskkit.Next, error) {
+func (x enroller) Execute(ctx context.Context, b *taskkit.Batch[enrolSpec, enrolState]) (taskkit.Next, error) {
 	if b.Spec.Program == "broken" {
 		return taskkit.More, taskkit.Permanent("no_program", errors.New("the program <b>broken</b> does not exist"))
 	}
@@ -117,7 +117,7 @@ func (parcel) Execute(_ context.Context, b *taskkit.Batch[parcelSpec, struct{}])
 }
 
 // registry returns the kinds of the tests.
-func registry(x enrol) *taskkit.Registry {
+func registry(x enroller) *taskkit.Registry {
 	r := new(taskkit.Registry)
 	taskkit.Register(r, enrolKind, x)
 	taskkit.Register(r, halvesKind, halves{})
@@ -125,7 +125,7 @@ func registry(x enrol) *taskkit.Registry {
 	return r
 }
 
-func kinds() *taskkit.Registry { return registry(enrol{}) }
+func kinds() *taskkit.Registry { return registry(enroller{}) }
 
 // students returns ids of students, the last of which end in the given ends.
 func students(n int, ends ...string) []uuid.UUID {

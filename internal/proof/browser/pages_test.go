@@ -19,7 +19,7 @@ const prefix = "/tasks/"
 type visits struct {
 	*tab
 
-	deep  bool            // in every look, and not in the present one alone
+	deep  bool            // in every appearance, and not in the present one alone
 	queue []string        // paths to visit, below the site
 	known map[string]bool // shapes of paths that were queued
 	seen  []string        // paths below the dashboard that were visited
@@ -58,7 +58,7 @@ func (v *visits) walk() {
 		path := v.queue[0]
 		v.queue = v.queue[1:]
 		v.open(path)
-		v.look(path)
+		v.check(path)
 		u, _ := url.Parse(path)
 		v.seen = append(v.seen, strings.TrimPrefix(u.Path, prefix))
 		for _, link := range must[[]string](v.tab, `[...document.querySelectorAll("a[href]")].map(a => a.href)`) {
@@ -69,8 +69,8 @@ func (v *visits) walk() {
 	}
 }
 
-// look checks the page that is open, as all people see it.
-func (v *visits) look(where string) {
+// check checks the page that is open, as all people see it.
+func (v *visits) check(where string) {
 	v.Helper()
 	if !v.deep {
 		v.axe(where, "")
@@ -78,7 +78,7 @@ func (v *visits) look(where string) {
 	}
 	for _, width := range []int64{360, 1440} {
 		for _, dark := range []bool{false, true} {
-			l := look{dark, width, v.script}
+			l := appearance{dark, width, v.script}
 			v.resize(l)
 			rules := ""
 			if dark {
@@ -102,7 +102,7 @@ func TestPages(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				v := visits{tab: s.tab(t, look{width: 1440, script: script}), known: map[string]bool{}, deep: s.db.Short() == "sqlite"}
+				v := visits{tab: s.tab(t, appearance{width: 1440, script: script}), known: map[string]bool{}, deep: s.db.Short() == "sqlite"}
 				v.add(prefix)
 				v.queue = append(v.queue, roots...)
 				v.walk()
@@ -121,7 +121,7 @@ func TestPages(t *testing.T) {
 				} {
 					v.as(p.person)
 					v.openWith(p.path, p.status)
-					v.look(p.path + " of " + p.person)
+					v.check(p.path + " of " + p.person)
 				}
 			})
 		}

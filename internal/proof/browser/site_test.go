@@ -82,7 +82,7 @@ func newSiteAt(tb testing.TB, db *testdb.DB, r *taskkit.Registry, prefix string)
 }
 
 // tab opens a tab of an administrator. It closes before the server of the site does.
-func (s *site) tab(tb testing.TB, l look) *tab {
+func (s *site) tab(tb testing.TB, l appearance) *tab {
 	tb.Helper()
 	t := openTab(tb, s.url, l)
 	t.as(admin)

@@ -22,17 +22,17 @@ import (
 	"taskkit.dev/internal/testkit/testdb"
 )
 
-// look is how a person looks at the dashboard.
-type look struct {
+// appearance is how a browser shows the dashboard.
+type appearance struct {
 	dark   bool
 	width  int64
 	script bool
 }
 
-// usual is the look of tests that are not about the look.
-var usual = look{width: 1440, script: true}
+// usual is the appearance in tests that are about something else.
+var usual = appearance{width: 1440, script: true}
 
-func (l look) String() string {
+func (l appearance) String() string {
 	scheme, script := "light", "script"
 	if l.dark {
 		scheme = "dark"
@@ -62,7 +62,7 @@ type tab struct {
 }
 
 // open opens a tab for a site, such as http://127.0.0.1:1234.
-func openTab(tb testing.TB, site string, l look) *tab {
+func openTab(tb testing.TB, site string, l appearance) *tab {
 	tb.Helper()
 	t := &tab{TB: tb, site: site, script: l.script, expected: map[string]bool{}}
 	ctx, cancel := chromedp.NewContext(shared.use(tb), chromedp.WithNewBrowserContext(), chromedp.WithListener(t.watch))
@@ -82,7 +82,7 @@ func openTab(tb testing.TB, site string, l look) *tab {
 }
 
 // resize changes scheme and width, also of the page that is open.
-func (t *tab) resize(l look) {
+func (t *tab) resize(l appearance) {
 	t.Helper()
 	scheme := "light"
 	if l.dark {

@@ -43,7 +43,7 @@ func TestVerbs(t *testing.T) {
 		for name, way := range map[string]struct{ script, page bool }{"script": {true, false}, "dialog": {false, false}, "page": {false, true}} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				tab := s.tab(t, look{width: 1440, script: way.script})
+				tab := s.tab(t, appearance{width: 1440, script: way.script})
 				first := waiting()
 				tab.open(prefix + "task/" + first.String())
 				tab.does("Pause", "", way.page)

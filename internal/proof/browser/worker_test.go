@@ -63,7 +63,7 @@ func workAlone(raw string) error {
 	testdb.SetConns(db, 6)
 	config := workerConfig(a.Schema)
 	config.SystemID, config.Logger = a.SystemID, slog.New(slog.DiscardHandler)
-	w, err := taskkit.NewWorker(ctx, db, registry(enrol{holdAt: a.HoldAt, repaired: a.Repaired}), config)
+	w, err := taskkit.NewWorker(ctx, db, registry(enroller{holdAt: a.HoldAt, repaired: a.Repaired}), config)
 	if err != nil {
 		return err
 	}

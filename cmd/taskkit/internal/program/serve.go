@@ -220,9 +220,9 @@ func personOf(header string, admins []uuid.UUID) func(*http.Request) (taskui.Per
 }
 
 // people parses the ids of people.
-func people(texts []string) ([]uuid.UUID, error) {
-	all := make([]uuid.UUID, len(texts))
-	for i, text := range texts {
+func people(ids []string) ([]uuid.UUID, error) {
+	all := make([]uuid.UUID, len(ids))
+	for i, text := range ids {
 		var err error
 		if all[i], err = uuid.Parse(text); err != nil || all[i] == uuid.Nil {
 			return nil, command.Usage("--admin accepts the UUID of a person, not %q", text)
