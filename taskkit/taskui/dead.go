@@ -98,7 +98,7 @@ func retryGroup(r *request, reason string) (to, saying string, err error) {
 	r.long(retryTimeout)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), retryTimeout)
 	defer cancel()
-	queue, served, err := r.bulkQueue(ctx)
+	queue, served, err := taskbulk.Queue(ctx, r.d.client)
 	if err != nil {
 		return "", "", err
 	}
@@ -106,10 +106,10 @@ func retryGroup(r *request, reason string) (to, saying string, err error) {
 		id, _, err := taskbulk.Submit(ctx, r.d.db, taskbulk.Request{
 			Verb: taskbulk.Retry, Filter: taskkit.Filter{Kinds: []string{kind}, Code: code, Statuses: []taskkit.Status{taskkit.StatusError, taskkit.StatusFailure}}, Actor: r.who.ID, Reason: reason,
 		}, taskkit.WithSchema(r.d.schema), taskkit.WithQueue(queue))
-		if err == taskbulk.ErrNone { //nolint:errorlint // Submit returns it as it is
-			return "", "", errNoneDead
+		if err != nil {
+			return "", "", bulkProblem(err)
 		}
-		return taskPath(id), "dead-retrying", err
+		return taskPath(id), "dead-retrying", nil
 	}
 	f := taskops.DeadFilter{Kinds: []string{kind}, Code: code}
 	found, err := r.d.ops.Dead(ctx, f)
@@ -141,17 +141,3 @@ func retryGroup(r *request, reason string) (to, saying string, err error) {
 
 // errNoneDead refuses the retry of a group that has no tasks.
 var errNoneDead = &problem{status: http.StatusConflict, title: "The group has no tasks any more", detail: "They were retried or deleted since the page was opened.", remedy: "Reload the page."}
-
-// bulkQueue returns a queue from which a live worker makes bulk requests.
-func (r *request) bulkQueue(ctx context.Context) (queue string, served bool, err error) {
-	workers, err := r.d.ops.Workers(ctx)
-	if err != nil {
-		return "", false, err
-	}
-	for _, w := range workers {
-		if _, ok := w.Kinds[taskbulk.Kind.Name()]; ok && w.Alive && !w.Draining && !w.SafeMode && len(w.Queues) > 0 {
-			return w.Queues[0], true, nil
-		}
-	}
-	return "", false, nil
-}

@@ -10,7 +10,6 @@ import (
 
 	"taskkit.dev/internal/tasksearch"
 	"taskkit.dev/taskkit"
-	"taskkit.dev/taskkit/taskcause"
 	"taskkit.dev/taskkit/taskdoctor"
 	"taskkit.dev/taskkit/taskhttp"
 	"taskkit.dev/taskkit/taskops"
@@ -47,7 +46,6 @@ const (
 	newestOfHome   = 10
 	measuredOfHome = 10
 	needsOfHome    = 20
-	awaitingRead   = 1000
 	doctorPatience = 3 * time.Second
 )
 
@@ -171,15 +169,15 @@ func (r *request) failures(ctx context.Context, v *homeView) error {
 	return nil
 }
 
-// awaiting adds the tasks that wait for an approval, among the newest that wait.
+// awaiting adds the newest tasks that wait for an approval.
 func (r *request) awaiting(ctx context.Context, v *homeView) error {
-	found, _, err := r.tasks(ctx, taskkit.Filter{Statuses: []taskkit.Status{taskkit.StatusQueued}, Limit: awaitingRead})
+	found, _, err := r.tasks(ctx, taskkit.Filter{Approval: true, Children: true, Limit: needsOfHome})
 	if err != nil {
 		return err
 	}
 	for _, t := range found {
-		if t.Cause() == taskcause.Approval && r.may(ctx, taskhttp.OpApprove, t) {
-			v.Needs = append(v.Needs, need{taskdoctor.Warning, clean(t.Kind + " waits for approval" + because(t.Reason)), taskPath(t.ID), "", ""})
+		if r.may(ctx, taskhttp.OpApprove, t) {
+			v.Needs = append(v.Needs, need{taskdoctor.Warning, clean(t.Kind + " waits for approval" + because(t.Reason)), approvalPath(t.ID), "", ""})
 		}
 	}
 	return nil
