@@ -137,6 +137,9 @@ WHERE q.id `+t.anyID("$1")+` AND p.options ->> CAST('notify' AS text) IS NOT NUL
 		if e == notice.Ended {
 			n.ended(lifecycle.Status(n.Status), partial, code)
 		}
+		if e == notice.Overdue && lifecycle.Status(n.Status).Terminal() {
+			return nil // it has ended since its time was read
+		}
 		for _, s := range o.Notify {
 			if s.Has(n.Event) {
 				n.to = append(n.to, s)
