@@ -13,8 +13,11 @@ type finding struct {
 	Nodes []string
 }
 
-// ofColours are the rules whose result depends on the colours.
-const ofColours = `["color-contrast", "link-in-text-block"]`
+// The rules whose result depends on the colours, and the rules whose result depends on the width.
+const (
+	ofColours = `["color-contrast", "link-in-text-block"]`
+	ofWidth   = `["color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size"]`
+)
 
 // axe fails the test with what axe-core finds on the page as it is now, and with what is wider than the window. Without rules, a list
 // of JavaScript, all are checked. The page may be read again by itself only because a person has requested it.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskops"
 )
 
 // prefix is the path of the dashboard.
@@ -48,7 +49,8 @@ func (v *visits) add(path string) {
 		return
 	}
 	v.known[shape] = true
-	v.queue = append(v.queue, path)
+	// The page must not be another one while it is looked at.
+	v.queue = append(v.queue, strings.Replace(path, "refresh=5", "refresh=3600", 1))
 }
 
 // walk visits the queued pages and all to which they link.
@@ -81,8 +83,11 @@ func (v *visits) check(where string) {
 			l := appearance{dark, width, v.script}
 			v.resize(l)
 			rules := ""
-			if dark {
+			switch {
+			case dark:
 				rules = ofColours
+			case !v.script && width < 500:
+				rules = ofWidth
 			}
 			v.axe(where+" "+l.String(), rules)
 		}
@@ -142,7 +147,12 @@ func (s *site) seed(t *testing.T) []string {
 	for _, id := range all {
 		s.ended(t, id)
 	}
-	waiting := submit(t, s, enrolKind, admin, list, taskkit.WithDelay(time.Hour))
+	waiting := submit(t, s, enrolKind, admin, list, taskkit.WithDelay(time.Hour), taskkit.WithLimit("tenant//7?&", 1))
+	for name, cron := range map[string]string{"nightly": "30 2 * * *", "rare": "0 0 29 2 *"} {
+		if err := taskops.SetSchedule(t.Context(), s.db.DB, enrolKind, name, list, taskops.Schedule{Cron: cron, Zone: "Europe/Oslo"}, taskkit.WithSchema(s.schema)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	paused := submit(t, s, enrolKind, admin, list, taskkit.WithDelay(time.Hour))
 	if _, err := s.client.Pause(t.Context(), paused); err != nil {
 		t.Fatal(err)

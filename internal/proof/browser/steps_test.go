@@ -145,14 +145,6 @@ func (t *tab) has(text string) error {
 	return err
 }
 
-// misses checks that the page does not have a text now.
-func (t *tab) misses(text string) {
-	t.Helper()
-	if t.has(text) == nil {
-		t.Errorf("the page has %q", text)
-	}
-}
-
 // download clicks a link to a file and returns its name and its content.
 func (t *tab) download(name string) (file, content string) {
 	t.Helper()
