@@ -48,7 +48,7 @@ type fact struct{ Name, Value, Path string }
 // text is a text that may be long.
 type text struct {
 	Text string
-	More int // bytes that are not shown
+	More int64 // bytes that are not shown
 }
 
 // Title implements titled.
@@ -147,7 +147,7 @@ func indented(raw []byte) text {
 	if len(s) <= shownText {
 		return text{clean(s), 0}
 	}
-	return text{clean(s[:shownText]), len(s) - shownText}
+	return text{clean(s[:shownText]), int64(len(s) - shownText)}
 }
 
 // splitDetail splits the detail of a status into the code of the error and its text.

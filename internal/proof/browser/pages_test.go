@@ -163,7 +163,8 @@ func (s *site) seed(t *testing.T) []string {
 		return err == nil && task.Control == taskkit.ControlPause
 	})
 	paths := []string{prefix + "task/" + waiting.String() + "/stop", prefix + "list?q=colour%3Ared"}
-	for _, id := range append(all, waiting, paused, approval) {
+	long := submit(t, s, enrolKind, admin, enrolSpec{Students: students(3000), Program: "chess"}, taskkit.WithDelay(time.Hour)) // not shown in full
+	for _, id := range append(all, waiting, paused, approval, long) {
 		paths = append(paths, prefix+"task/"+id.String())
 	}
 	return paths
