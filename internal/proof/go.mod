@@ -83,6 +83,8 @@ replace taskkit.dev/taskkit/intake/jetstream => ../../taskkit/intake/jetstream
 replace taskkit.dev/taskkit/intake/kafka => ../../taskkit/intake/kafka
 
 require (
+	github.com/chromedp/cdproto v0.160.0
+	github.com/chromedp/chromedp v0.23.0
 	github.com/exaring/otelpgx v0.13.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/prometheus v0.69.0
@@ -93,8 +95,6 @@ require (
 )
 
 require (
-	github.com/chromedp/cdproto v0.160.0 // indirect
-	github.com/chromedp/chromedp v0.23.0 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/prometheus/otlptranslator v1.0.0 // indirect
