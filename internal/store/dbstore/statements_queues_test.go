@@ -42,6 +42,14 @@ func (c *calls) queues() {
 		_, _, err := s.TaskRefs(ctx, store.Filter{Roots: true, Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure}, Limit: store.ListRead})
 		return err
 	})
+	c.record("task_refs_previews", func() error {
+		_, _, err := s.TaskRefs(ctx, store.Filter{Previews: true, Approval: true})
+		return err
+	})
+	c.record("task_refs_previews_by_id", func() error {
+		_, _, err := s.TaskRefs(ctx, store.Filter{Previews: true, IDs: []uuid.UUID{uuid.Max}})
+		return err
+	})
 	c.record("task_refs_of_owner", func() error {
 		_, _, err := s.TaskRefs(ctx, store.Filter{Roots: true, Owner: uuid.Max, Before: uuid.Max, Limit: store.ListRead})
 		return err

@@ -2,8 +2,8 @@
 
 SELECT t.id, t.execution_component_name, t.control, t.wanted, t.last FROM (SELECT * FROM (SELECT d.id,
     d.execution_component_name, d.control, d.owner_id, d.queue, d.reference, d.unique_key, d.parent_id,
-    d.follows_id, d.workflow_status, d.workflow_status_desc, d.workflow_stopped_date, e.value ->> 1 AS wanted,
-    e.value ->> 2 AS last FROM (WITH RECURSIVE keys(key) AS (
+    d.follows_id, d.workflow_status, d.workflow_status_desc, d.workflow_stopped_date, d.control_reason,
+    e.value ->> 1 AS wanted, e.value ->> 2 AS last FROM (WITH RECURSIVE keys(key) AS (
   SELECT ''
   UNION ALL
   SELECT (SELECT CASE WHEN d.workflow_status IN ('ERROR',
@@ -19,7 +19,8 @@ SELECT t.id, t.execution_component_name, t.control, t.wanted, t.last FROM (SELEC
     last)) FROM (SELECT p.*, true AS wanted, false AS last FROM (SELECT `q`.`id`,
     `q`.`execution_component_name`, `q`.`control`, `q`.`owner_id`, `q`.`queue`, `q`.`reference`,
     `q`.`unique_key`, `q`.`parent_id`, `q`.`follows_id`, `q`.`workflow_status`, `q`.`workflow_status_desc`,
-    `q`.`workflow_stopped_date` FROM `taskkit_queued_task` AS `q` WHERE CASE WHEN q.workflow_status IN ('ERROR',
+    `q`.`workflow_stopped_date`,
+    `q`.`control_reason` FROM `taskkit_queued_task` AS `q` WHERE CASE WHEN q.workflow_status IN ('ERROR',
     'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
     AND CASE WHEN q.workflow_status IN ('ERROR',
     'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = k.key ORDER BY `q`.`id` DESC LIMIT 10000) p))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value ->> 0) u) t ORDER BY t.id DESC LIMIT 10000;
