@@ -34,7 +34,7 @@ func TestOperators(t *testing.T) {
 			if err := taskops.SetSchedule(t.Context(), s.db.DB, enrolKind, name, list, taskops.Schedule{Cron: "30 2 * * *"}, taskkit.WithSchema(s.schema)); err != nil {
 				t.Fatal(err)
 			}
-			tab := s.tab(t, look{width: 360, script: script})
+			tab := s.tab(t, appearance{width: 360, script: script})
 			tab.open(prefix + "schedules")
 			tab.operates("Pause")
 			tab.see("The schedule is paused.")

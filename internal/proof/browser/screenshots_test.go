@@ -22,7 +22,7 @@ const maxScreenshot = 200_000
 //	go test ./internal/proof/browser -run 'TestScreenshots$' -update
 func TestScreenshots(t *testing.T) {
 	t.Parallel()
-	looks := map[string]look{"dashboard-light.png": {width: 1100, script: true}, "dashboard-dark.png": {width: 1100, script: true, dark: true}}
+	looks := map[string]appearance{"dashboard-light.png": {width: 1100, script: true}, "dashboard-dark.png": {width: 1100, script: true, dark: true}}
 	path := func(name string) string { return filepath.Join("..", "..", "..", "docs", "images", name) }
 	if *update {
 		s := newSite(t, migrated(t), kinds())
