@@ -78,7 +78,7 @@ func TestReadCSV(t *testing.T) {
 		{"too many cells", "rows", "id,first_name\n1,Lovelace, Ada\n2,a,\n", `2  "1,Lovelace, Ada": has more cells than there are columns: put texts with separators into quotes`},
 		{"too many rows", "rows", "id\n1\n2\n3\n4\n5\n", "the file has 5 rows, and the list may have at most 3"},
 	} {
-		got := ""
+		var got string
 		table, err := f.ReadCSV(f.Field(c.list), strings.NewReader(c.file), specform.CSVOptions{})
 		if err != nil {
 			got = err.Error()

@@ -208,9 +208,16 @@ func (p *parser) typed(f *Field) (v any, present bool) {
 		return p.mapping(f)
 	case JSON:
 		return p.json(f)
+	default:
+		return p.scalar(f)
 	}
+}
+
+// scalar returns the value of the text of a field that is a line. An empty text is a value only of a text that is required and may be empty.
+func (p *parser) scalar(f *Field) (v any, present bool) {
 	text := p.own(f)
-	if text == "" && !(f.Required && f.Type == Text && len(p.values[f.Name]) > 0 && f.MinLength == 0) {
+	empty := f.Required && f.Type == Text && len(p.values[f.Name]) > 0 && f.MinLength == 0
+	if text == "" && !empty {
 		return nil, false
 	}
 	v, problem := scalar(f, text)

@@ -48,11 +48,6 @@ type property struct {
 	node *node
 }
 
-// anything is the schema of values that have no bounds.
-func (n *node) anything() bool {
-	return n.ref == "" && len(n.types) == 0 && !n.hasConst && len(n.enum) == 0 && len(n.anyOf) == 0 && len(n.allOf) == 0 && n.not == nil
-}
-
 // reader reads one schema. It compiles a pattern once, however often the schema repeats it.
 type reader struct{ patterns map[string]*regexp.Regexp }
 

@@ -60,7 +60,12 @@ func (w *writer) field(f *Field, v any) (rest any) {
 	case List, Map, JSON:
 		w.values[f.Name] = []string{whole(f, v)}
 		return nil
+	default:
+		return w.line(f, v)
 	}
+}
+
+func (w *writer) line(f *Field, v any) (rest any) {
 	text, ok := lineText(f, v, false)
 	if !ok {
 		if v == "" && !f.Nullable {

@@ -15,7 +15,7 @@ import (
 
 var (
 	person = uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8057")
-	task   = taskkit.ID(uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8058"))
+	task   = uuid.MustParse("01890a5d-ac96-774b-bcce-b302099a8058")
 )
 
 func resolve(string) (taskkit.ID, error) { return task, nil }

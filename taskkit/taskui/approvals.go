@@ -233,7 +233,7 @@ func (r *request) readApproval(ctx context.Context, t *taskkit.Task) (*approvalV
 
 // hash returns a hash of what the page shows of the task and of its preview. It changes with each of these.
 func (v *approvalView) hash() (string, error) {
-	spec := json.RawMessage(v.Task.SpecJSON)
+	spec := v.Task.SpecJSON
 	if v.Spec.Text == "" { // it is not shown
 		spec = nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"html"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -23,9 +24,7 @@ var bulkLink = regexp.MustCompile(`href="\./(bulk/retry\?[^"]+)"`)
 func (e *env) bulk(tb testing.TB, verb, query string, fields url.Values) (taskkit.ID, answer) {
 	tb.Helper()
 	form := url.Values{"q": {query}}
-	for name, values := range fields {
-		form[name] = values
-	}
+	maps.Copy(form, fields)
 	a := e.send(tb, "/tasks/bulk/"+verb+"?"+url.Values{"q": {query}}.Encode(), "/tasks/bulk/"+verb, form)
 	if a.status != http.StatusSeeOther {
 		tb.Fatalf("%s: %d\n%s", verb, a.status, a.body)
@@ -150,7 +149,7 @@ func TestBulkNeedsTheOperationWithARule(t *testing.T) {
 	e := newEnv(t, sqlite(t), func(c *taskui.Config) {
 		c.Authorize = func(context.Context, taskhttp.Caller, taskhttp.Operation, *taskkit.Task) error { return nil }
 		c.Operator = func(_ context.Context, c taskhttp.Caller, op taskhttp.Operation) error {
-			if op == taskhttp.OpBulk && c.Detail.(taskui.Person).Name != "Ada Admin" {
+			if who, _ := c.Detail.(taskui.Person); op == taskhttp.OpBulk && who.Name != "Ada Admin" {
 				return errNo
 			}
 			return nil

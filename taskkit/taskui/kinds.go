@@ -184,7 +184,7 @@ func (r *request) repeat(k *startable, in *entered, of string) (notes []string, 
 	}
 	values, omitted, lost, err := k.form.Values(t.SpecJSON)
 	if err != nil {
-		return []string{"The spec of the task cannot be shown in this form: " + err.Error()}, nil
+		return []string{"The spec of the task cannot be shown in this form: " + err.Error()}, nil //nolint:nilerr // the page says it, with an empty form
 	}
 	in.values = values
 	if len(omitted) > 0 {

@@ -105,10 +105,10 @@ func (d *dashboard) start(r *request) error {
 }
 
 // add adds what is wrong with texts to what is wrong with files.
-func (in *entered) add(problems specform.Problems) {
+func (e *entered) add(problems specform.Problems) {
 	for _, p := range problems {
-		if in.tables[p.Field] == nil {
-			in.problems = append(in.problems, p)
+		if e.tables[p.Field] == nil {
+			e.problems = append(e.problems, p)
 		}
 	}
 }
@@ -316,8 +316,8 @@ func secretFields(fields []*specform.Field) (all []*specform.Field) {
 }
 
 // hasSecretsOnly reports whether all problems are with fields that the page of the button has.
-func (in *entered) hasSecretsOnly(form *specform.Form) bool {
-	return !slices.ContainsFunc(in.problems, func(p specform.Problem) bool {
+func (e *entered) hasSecretsOnly(form *specform.Form) bool {
+	return !slices.ContainsFunc(e.problems, func(p specform.Problem) bool {
 		f := form.Field(p.Field)
 		return f == nil || !isSecret(f)
 	})

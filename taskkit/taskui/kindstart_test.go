@@ -144,9 +144,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 			t.Errorf("the first page has a secret:\n%s", first.body)
 		}
 		fields := shownFields()
-		for name, given := range secrets {
-			fields[name] = given // as of a hostile page
-		}
+		maps.Copy(fields, secrets) // as of a hostile page
 		page := e.check(t, "shown", fields, nil)
 		if !strings.Contains(page.body, `<input type="password" id="f1" name="f.login.password" autocomplete="off"`) || !strings.Contains(page.body, `name="f.login.keys"`) {
 			t.Errorf("the second page has no secrets to enter:\n%s", page.body)

@@ -2,6 +2,7 @@ package taskui_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -111,10 +112,7 @@ func TestEveryFieldWrong(t *testing.T) {
 				}
 				for _, typed := range wrong {
 					tried[f.Type]++
-					fields := url.Values{}
-					for other, given := range valid {
-						fields[other] = given
-					}
+					fields := maps.Clone(valid)
 					fields.Set(name, typed)
 					a := e.post(t, "/tasks/kind/"+kind, fields, nil)
 					beside := errorsBeside(a.body)

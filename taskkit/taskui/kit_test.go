@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -202,9 +203,7 @@ func (e *env) send(tb testing.TB, page, action string, fields url.Values, header
 	if m := regexp.MustCompile(`name="revision" value="([^"]*)"`).FindStringSubmatch(a.body); m != nil {
 		form.Set("revision", m[1])
 	}
-	for name, values := range fields {
-		form[name] = values
-	}
+	maps.Copy(form, fields)
 	return e.do(tb, http.MethodPost, action, form.Encode(), header...)
 }
 

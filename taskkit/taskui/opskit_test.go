@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -158,9 +159,7 @@ func (e *env) operate(tb testing.TB, page, action, has string, fields url.Values
 		for _, f := range hiddenOf.FindAllStringSubmatch(m[2], -1) {
 			form.Set(f[1], unescape.Replace(f[2]))
 		}
-		for name, values := range fields {
-			form[name] = values
-		}
+		maps.Copy(form, fields)
 		return e.do(tb, http.MethodPost, "/tasks/"+action, form.Encode())
 	}
 	tb.Fatalf("no form for %s with %q in\n%s", action, has, a.body)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -127,10 +128,7 @@ func TestFormsAreChecked(t *testing.T) {
 	page := e.page(t, path(id), http.StatusOK)
 	fields := url.Values{"key": {firstOf(t, keyForm, page.body)}, "revision": {firstOf(t, revisionForm, page.body)}, "reason": {"x"}}
 	with := func(name, value string) string {
-		f := url.Values{}
-		for n, v := range fields {
-			f[n] = v
-		}
+		f := maps.Clone(fields)
 		f.Set(name, value)
 		return f.Encode()
 	}

@@ -18,7 +18,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "campus.db"))
 	if err != nil {
 		panic(err)

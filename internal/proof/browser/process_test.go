@@ -21,7 +21,7 @@ var shared process
 type process struct {
 	mu    sync.Mutex
 	users int
-	ctx   context.Context //nolint:containedctx // chromedp keeps the browser in it
+	ctx   context.Context // chromedp keeps the browser in it
 	end   func()
 	axe   string
 }

@@ -39,7 +39,10 @@ const finder = `(() => {
 
 // quoted is a text as JavaScript has it.
 func quoted(s string) string {
-	raw, _ := json.Marshal(s) // a text is always JSON
+	raw, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a text is always JSON
+	}
 	return string(raw)
 }
 
@@ -47,12 +50,6 @@ func quoted(s string) string {
 func (t *tab) click(name string) {
 	t.Helper()
 	t.press(`control(` + quoted(name) + `)`)
-}
-
-// check clicks a check box.
-func (t *tab) check(name string) {
-	t.Helper()
-	t.press(`field(` + quoted(name) + `)`)
 }
 
 // press clicks what the finder finds, with the mouse.

@@ -51,7 +51,7 @@ const stepTimeout = time.Minute
 type tab struct {
 	testing.TB
 
-	ctx    context.Context //nolint:containedctx // chromedp keeps the tab in it
+	ctx    context.Context // chromedp keeps the tab in it
 	site   string          // every address begins with it
 	script bool
 
@@ -138,8 +138,7 @@ func (t *tab) watch(event any) {
 		}
 		t.found = append(t.found, "an exception: "+text)
 	case *audits.EventIssueAdded:
-		details, _ := json.Marshal(e.Issue.Details)
-		t.found = append(t.found, fmt.Sprintf("an issue: %s %s", e.Issue.Code, details))
+		t.found = append(t.found, fmt.Sprintf("an issue: %s %+v", e.Issue.Code, e.Issue.Details))
 	}
 }
 

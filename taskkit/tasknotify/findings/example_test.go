@@ -51,7 +51,9 @@ func Example() {
 	_, _ = taskops.New(taskkit.NewClient(db)).TriggerSchedule(ctx, "findings") // do not wait
 	<-ops
 	stop()
-	<-done
+	if err := <-done; err != nil {
+		fmt.Println(err)
+	}
 	// Output:
 	// finding_opened approval_waits
 }

@@ -35,7 +35,7 @@ func (a *App) inBulk(c *cobra.Command, db *Connection, q *tasksearch.Query, r ta
 		return false, several(err)
 	}
 	if r.All = q.All; r.Check() != nil {
-		return false, nil
+		return false, nil //nolint:nilerr // requests one by one say what is wrong, or can do it
 	}
 	id, n, err := a.submitBulk(ctx, db, r, queue)
 	var (

@@ -181,14 +181,14 @@ The kinds are those of this program, or with --url those that an application sta
 				s.none = true
 				s.form, _ = specform.New([]byte(`{}`))
 			}
-			c.AddCommand(a.startCommand(c, s))
+			c.AddCommand(a.startCommand(s))
 		}
 	}
 	return c
 }
 
 // startCommand is the command that starts tasks of a kind.
-func (a *App) startCommand(parent *cobra.Command, s *start) *cobra.Command {
+func (a *App) startCommand(s *start) *cobra.Command {
 	s.runFlags, s.flagOf, s.values = new(runFlags), make(map[string]string), make(specform.Values)
 	short, _, _ := strings.Cut(strings.TrimSpace(s.doc), "\n")
 	c := with(listFormats, &cobra.Command{

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -56,9 +57,7 @@ func newApplication(address string, headers []string) (*application, error) {
 		app.header.Add(name, strings.TrimSpace(value))
 	}
 	app.Client = &taskhttp.Client{URL: at.String(), Prepare: func(r *http.Request) error {
-		for name, values := range app.header {
-			r.Header[name] = values
-		}
+		maps.Copy(r.Header, app.header)
 		return nil
 	}}
 	return app, nil
@@ -79,12 +78,12 @@ type document struct {
 }
 
 // kinds reads which kinds an application starts.
-func (app *application) kinds(ctx context.Context) ([]*start, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, app.URL+"/jobs/openapi.json", nil)
+func (a *application) kinds(ctx context.Context) ([]*start, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+"/jobs/openapi.json", nil)
 	if err != nil {
 		return nil, usage("--url: %v", err)
 	}
-	if err := app.Prepare(r); err != nil {
+	if err := a.Prepare(r); err != nil {
 		return nil, err
 	}
 	resp, err := http.DefaultClient.Do(r)
@@ -139,8 +138,8 @@ func (app *application) kinds(ctx context.Context) ([]*start, error) {
 }
 
 // kind reads how an application starts tasks of a kind.
-func (app *application) kind(ctx context.Context, kind string) (*start, error) {
-	kinds, err := app.kinds(ctx)
+func (a *application) kind(ctx context.Context, kind string) (*start, error) {
+	kinds, err := a.kinds(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +184,7 @@ func (a *App) runElsewhere(c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	sub := a.startCommand(c, s)
+	sub := a.startCommand(s)
 	c.AddCommand(sub)
 	i := slices.Index(args, kind)
 	rest := slices.Delete(slices.Clone(args), i, i+1)
