@@ -173,6 +173,26 @@ func TestMID59Subscriptions(t *testing.T) {
 	})
 }
 
+// A worker that passes on leaves a notification to a target of another worker waiting.
+func TestMID59PassOn(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		kind := newKind("numbers", "")
+		startedWith(t, db, tasknotify.Config{Targets: map[string]tasknotify.Target{"ops": new(inbox)}, PassOn: true}, func(r *taskkit.Registry) {
+			taskkit.Register(r, kind, &work{})
+		})
+		id := submitted(t, db, kind, below(5), taskkit.WithNotifications("other"))
+		ended(t, db, id)
+		until(t, "the notification waits for another worker", func() bool {
+			page, _, err := clientOf(db).Tasks(t.Context(), taskkit.Filter{Kinds: []string{notice.Kind}, Follows: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(page) == 1 && page[0].Status == taskkit.StatusQueued && page[0].WaitingReason == "for a worker with the target other"
+		})
+	})
+}
+
 // A target that no worker has makes its notification a dead letter, which can be retried; nothing else waits for it.
 func TestMID59UnknownTarget(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/notice"
@@ -46,6 +47,9 @@ type Config struct {
 	// Targets are the targets by the names that subscriptions have, see [notice.ValidTarget]. A notification to another target
 	// is a dead letter, which can be retried when the target is known.
 	Targets map[string]Target
+	// PassOn leaves notifications to other targets to other workers of their queues: such a notification waits, and is claimed again after 30
+	// seconds, later after up to 15 minutes. Without a worker that has its target it waits for ever. Defaults to false: it is a dead letter.
+	PassOn bool
 	// Link returns the page of the task of a notification. Defaults to none.
 	Link func(n notice.Notice) string
 }
@@ -127,11 +131,22 @@ type delivery struct {
 // errUnsubscribed ends a delivery to a target that wants no notifications any more.
 var errUnsubscribed = errors.New("the target has unsubscribed")
 
+// How long a notification to another target waits, see [Config.PassOn]: a quarter of its age, within these bounds.
+const (
+	minPassOn = 30 * time.Second
+	maxPassOn = 15 * time.Minute
+)
+
 // Execute implements [taskkit.Executor]. It delivers before its first statement on b.Tx, so that on SQLite no other task waits for a
 // receiver.
 func (x *executor) Execute(ctx context.Context, b *batch) (taskkit.Next, error) {
 	b.Total(1)
 	target, ok := x.config.Targets[b.Spec.Target]
+	if !ok && x.config.PassOn {
+		now := time.Now()
+		wait := min(max(now.Sub(b.Spec.At)/4, minPassOn), maxPassOn)
+		return taskkit.LaterAt(now.Add(wait), "for a worker with the target "+b.Spec.Target), nil
+	}
 	if !ok {
 		return taskkit.Done, taskkit.Permanent("unknown_target", fmt.Errorf("there is no target %s in tasknotify.Config.Targets, only %s: add it and retry the task",
 			b.Spec.Target, strings.Join(x.names(), ", ")))

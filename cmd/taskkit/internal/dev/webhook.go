@@ -32,7 +32,7 @@ const SecretEnv = "TASKKIT_WEBHOOK_SECRET"
 
 // Register registers the kind of notifications with the webhook as their only target. What is wrong with the flags is an error of usage.
 func (w *Webhook) Register(r *taskkit.Registry, db taskkit.ExecQuerier, schema string) error {
-	err := tasknotify.Register(r, tasknotify.Config{DB: db, Schema: schema, Targets: map[string]tasknotify.Target{
+	err := tasknotify.Register(r, tasknotify.Config{DB: db, Schema: schema, PassOn: true, Targets: map[string]tasknotify.Target{
 		w.Target: &tasknotify.Webhook{URL: w.URL, Secrets: w.Secrets, Allow: w.Allow, Body: Bodies[w.Body], PlainHTTP: len(w.Allow) > 0 && strings.HasPrefix(w.URL, "http:")},
 	}})
 	if wrong, ok := errors.AsType[*taskkit.OptionError](err); ok {
