@@ -117,7 +117,7 @@ executes nothing else and needs the rights of one. With --findings it runs the d
 				mux.Handle("/tasks/", dashboard)
 				served = append(served, "/tasks/")
 			}
-			all, _, unread, err := metrics.Serve(c.Context(), db.DB, p.Schema(), log, mux)
+			all, telemetry, unread, err := metrics.Serve(c.Context(), db.DB, p.Schema(), log, mux)
 			if err != nil {
 				return err
 			}
@@ -128,7 +128,7 @@ executes nothing else and needs the rights of one. With --findings it runs the d
 			}
 			ctx, end := context.WithCancel(c.Context())
 			defer end()
-			ended, err := p.deliver(ctx, db.DB, to, queues, hook.findings)
+			ended, err := p.deliver(ctx, db.DB, to, queues, hook.findings, telemetry)
 			if err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ import (
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/notice"
 	"taskkit.dev/taskkit/taskdoctor"
+	"taskkit.dev/taskkit/taskevent"
 	"taskkit.dev/taskkit/tasknotify"
 	"taskkit.dev/taskkit/tasknotify/findings"
 	"taskkit.dev/taskkit/taskops"
@@ -75,8 +76,8 @@ func (w *webhookFlags) webhook() (*dev.Webhook, error) {
 }
 
 // deliver runs a worker that executes nothing but notifications, and the doctor at an interval if that is not 0, until ctx ends. It removes nothing that belongs to others, and ends no
-// tasks of kinds that it does not know.
-func (p *program) deliver(ctx context.Context, db *sql.DB, hook *dev.Webhook, queues []string, every time.Duration) (func() error, error) {
+// tasks of unknown kinds.
+func (p *program) deliver(ctx context.Context, db *sql.DB, hook *dev.Webhook, queues []string, every time.Duration, o taskevent.Observer) (func() error, error) {
 	var r taskkit.Registry
 	if err := hook.Register(&r, db, p.Schema()); err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func (p *program) deliver(ctx context.Context, db *sql.DB, hook *dev.Webhook, qu
 		}
 	}
 	w, err := taskkit.NewWorker(ctx, db, &r, taskkit.Config{
-		Schema: p.Schema(), Queues: queues, Slots: 4, Logger: slog.New(slog.NewTextHandler(p.Err(), nil)), UnknownKindAfter: -1,
+		Schema: p.Schema(), Queues: queues, Slots: 4, Logger: slog.New(slog.NewTextHandler(p.Err(), nil)), UnknownKindAfter: -1, Observer: o,
 		Retention:     taskkit.Retention{Fetched: taskkit.Never, Unfetched: taskkit.Never, Ended: taskkit.Never, Idle: taskkit.Never, Events: taskkit.Never},
 		KindRetention: map[string]taskkit.Retention{tasknotify.Kind.Name(): {Ended: notificationsKept}},
 	})
