@@ -54,7 +54,7 @@ func main() {
 	}
 }
 
-// tasks executes the commands for operators, which know the kinds of this program.
+// tasks executes the commands for operators, with the kinds of this program.
 func tasks(args []string) error {
 	c := taskkitcli.Command(taskkitcli.Config{Name: "campus tasks", Registry: registry()})
 	c.SetArgs(args)

@@ -51,14 +51,14 @@ type Table struct {
 	Text, Source string
 }
 
-// ReadCSV reads a file into a list of the form. The columns are those of the objects of the list, by their names in the first line, or
+// ReadCSV reads a file into a list of the form. The columns are the fields of the objects of the list, by their names in the first line, or
 // in their order without such a line; of a list of plain values it is the only column, the column with the name of the list or named item, or the only column whose
 // cells fit. The separator is a comma, a semicolon or a tab; the encoding UTF-8 or Windows-1252, with or without a byte order mark; line ends
 // are of any system. Cells are texts: what a spreadsheet would take for a formula is a text like others, and is never computed. Rows without text are
 // left out, and empty cells are values that are not set.
 //
 // Memory is bounded: a file that has more rows than the schema allows, or more than a spec can contain, is read to its end to count its rows, and is a
-// *[FileError], as are columns that are not those of the list. Errors of reading are returned as they are.
+// *[FileError], as are columns that the list does not have. Errors of reading are returned as they are.
 func (f *Form) ReadCSV(list *Field, file io.Reader, o CSVOptions) (*Table, error) {
 	t, _, err := f.readCSV(list, file, o)
 	return t, err

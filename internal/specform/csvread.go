@@ -12,7 +12,7 @@ import (
 // maxCell bounds a cell, in bytes: a quote that is never closed would make a cell of the rest of the file.
 const maxCell = 1 << 20
 
-// FileError is a file that cannot be read as CSV, or whose columns are not those of the list. The text is for people.
+// FileError is a file that cannot be read as CSV, or whose columns the list does not have. The text is for people.
 type FileError struct{ Problem string }
 
 func (e *FileError) Error() string { return e.Problem }

@@ -24,7 +24,7 @@ type kindSchema struct {
 
 var specimenForm = regexp.MustCompile("Part: \"spec\", Revision: [0-9]+, JSON: `([^`]*)`")
 
-// kinds returns the schemas of the executors, and those of the generator's own tests.
+// kinds returns the schemas of the executors, and of the generator's own tests.
 func kinds(t *testing.T) (all []kindSchema) {
 	t.Helper()
 	for _, pattern := range []string{"../../gen/*/spec.schema.json", "../taskgen/testdata/corpus/gen/*/spec.schema.json", "../taskgen/schema/testdata/shown/gen/*/spec.schema.json"} {

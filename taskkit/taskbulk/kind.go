@@ -24,7 +24,7 @@ const (
 const ownQueue = "default"
 
 // Kind is the kind of bulk operations. Submit them with [Submit], which finds the tasks. The executor does not check who may do what: check the rights
-// of whoever asks before the submission.
+// of the actor before the submission.
 var Kind = taskkit.NewKind(taskkind.Definition[Spec, struct{}, struct{}]{
 	Name: "taskkit_bulk", Queue: ownQueue, BatchSize: batchSize, MaxBatchSize: maxBatchSize,
 	Targets: taskkind.TargetsIn("tasks", func(s *Spec) *[]taskkit.ID { return &s.Tasks }),
@@ -68,7 +68,7 @@ type executor struct{}
 
 type batch = taskkit.Batch[Spec, struct{}]
 
-// Codes of items, besides those of a status.
+// Codes of items, besides the codes of a status.
 const (
 	codeGone      = "gone"       // skipped: the task was removed
 	codeItself    = "itself"     // skipped: it is the bulk operation

@@ -21,7 +21,7 @@ import (
 // *sql.DB. It returns how many tasks were frozen. They are read page by page, so that the memory that it needs does not grow with
 // their number but for 16 to 64 bytes each.
 //
-// It checks no right of the actor: the caller does, and sets Filter.Owner for one who may act on tasks of their own only. Options are those of
+// It checks no right of the actor: the caller does, and sets Filter.Owner for one who may act on tasks of their own only. Options are as for
 // [taskkit.Submit], such as WithIdempotencyKey, by which a repeated submission is one. OwnedBy need not be given, and priority is high
 // by default.
 //
@@ -124,7 +124,7 @@ func repeated(ctx context.Context, tx taskkit.ExecQuerier, schema, key string) e
 }
 
 // Count counts the tasks that [Submit] would freeze, up to a limit. exact is false if there may be more: at the limit, or after so many tasks were read, at least 100,000. Its errors are
-// those of Submit, except that no task is no error. It needs no reason.
+// as of Submit, except that no task is no error. It needs no reason.
 func Count(ctx context.Context, c *taskkit.Client, r Request, limit int64) (n int64, exact bool, err error) {
 	r.Reason = cmp.Or(r.Reason, "counted") // which Submit needs
 	verb, err := r.check()

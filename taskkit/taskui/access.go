@@ -22,7 +22,7 @@ type Level int
 const (
 	None    Level = iota // nothing: every page is refused
 	Read                 // see tasks, also the texts of errors
-	Operate              // the operations with tasks, or those of Person.Operations
+	Operate              // the operations with tasks, or Person.Operations
 	Admin                // every operation, also with queues, limits, schedules and workers
 )
 
@@ -35,7 +35,7 @@ type Person struct {
 	Name string
 	// Level is what the person may do at most. Defaults to [None].
 	Level Level
-	// Operations are all that a person with the level [Operate] may do; those of operators, such as taskhttp.OpChangeQueues, can be
+	// Operations are all that a person with the level [Operate] may do; operations of operators, such as taskhttp.OpChangeQueues, can be
 	// among them. Defaults to all operations with tasks, and none of operators.
 	Operations []taskhttp.Operation
 	// Own lets the person see and operate the tasks only of which it is the owner, without what is for operators: texts of errors, specs, workers,

@@ -174,7 +174,7 @@ func accepts(f *specform.Field) string {
 	if f.Unique {
 		parts = append(parts, "none twice")
 	}
-	if len(f.Min) < 16 && len(f.Max) < 16 { // otherwise the bounds are those of the type of Go
+	if len(f.Min) < 16 && len(f.Max) < 16 { // otherwise they are the bounds of the type of Go
 		switch {
 		case f.Min != "" && f.Max != "":
 			parts = append(parts, f.Min+" to "+f.Max)

@@ -41,7 +41,7 @@ func removeFiles(r *http.Request) {
 	}
 }
 
-// enteredIn returns what a person has entered into the form of a kind, with the lists of the files. The problems are those of files.
+// enteredIn returns what a person has entered into the form of a kind, with the lists of the files. The problems are the problems of files.
 func (r *request) enteredIn(k *startable) (*entered, error) {
 	in := &entered{values: fieldValues(r.PostForm), tables: map[string]*specform.Table{}, read: map[string]string{}}
 	for f := range k.form.All() {

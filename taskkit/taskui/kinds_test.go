@@ -36,7 +36,7 @@ type piecesResult struct {
 
 type piecesBatch = taskkit.Batch[piecesSpec, piecesState]
 
-// What only operators may see, and nobody.
+// What only operators may see.
 const (
 	stateMarker  = "MARKER-STATE"
 	detailMarker = "MARKER-DETAIL"

@@ -163,7 +163,7 @@ func (a *App) runCommand() *cobra.Command {
 flag several times, or values separated by commas; lists, maps and groups also take JSON. --file has the whole spec,
 and --csv the list of targets. All mistakes in the spec are reported at once, and then nothing is started.
 
-The kinds are those of this program, or with --url those that an application starts over HTTP (package taskhttp).`,
+The kinds are the kinds of this program, or with --url the kinds that an application starts over HTTP (package taskhttp).`,
 		Example: `  taskkit run send_email --file spec.json
   taskkit run program_status --program math --status exited --csv people.csv --preview -w
   taskkit run set_status --url https://campus.example --students 1,2,3 --status paused`,

@@ -79,7 +79,7 @@ func schemaFor(t *testing.T, values []any) *jsonschema.Schema {
 	return s
 }
 
-// The schemas that the command prints are those of the values that it writes.
+// The schemas that the command prints describe the values that it writes.
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	all := make(map[string]*jsonschema.Schema)

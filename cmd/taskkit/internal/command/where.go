@@ -28,7 +28,7 @@ func (f *whereFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.where, "where", "", "all tasks that match this `search`, such as \"status:failed kind:send_email\"; the word all selects every task. Filters: "+strings.Join(tasksearch.Names(), ", "))
 	flags.BoolVar(&f.dryRun, "dry-run", false, "with --where, say how many tasks match and change nothing")
-	flags.BoolVar(&f.yes, "yes", false, "with --where, do not ask whether to go on")
+	flags.BoolVar(&f.yes, "yes", false, "with --where, go on without a confirmation")
 	_ = c.RegisterFlagCompletionFunc("where", completeSearch)
 }
 
@@ -153,7 +153,7 @@ func (c *Connection) matching(ctx context.Context, q *tasksearch.Query) (ids []t
 	}
 }
 
-// confirm asks on a terminal whether to go on, and elsewhere wants --yes.
+// confirm reads a confirmation from a terminal, and elsewhere requires --yes.
 func (a *App) confirm(c *cobra.Command, f *whereFlags, count string) error {
 	if f.yes {
 		return nil
