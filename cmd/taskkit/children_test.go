@@ -128,16 +128,16 @@ func TestShowChildren(t *testing.T) {
 		}
 		family := submit(familyKind, 3)
 		const want = `0 open, 1 completed, 1 stopped, 0 failed
-CHILD       KIND     STATUS              ITEMS             TASK
-first       one      COMPLETED           1 of 1, 1 failed  ID
-second      numbers  COMPLETED, stopped  4                 ID
-  bucket 1  numbers  COMPLETED           2 of 2            ID
-  bucket 2  numbers  FAILURE             0                 ID
-  bucket 3  numbers  COMPLETED           2 of 2            ID
+CHILD	KIND	STATUS	ITEMS	TASK
+first	one	COMPLETED	1 of 1, 1 failed	ID
+second	numbers	COMPLETED, stopped	4	ID
+  bucket 1	numbers	COMPLETED	2 of 2	ID
+  bucket 2	numbers	FAILURE	0	ID
+  bucket 3	numbers	COMPLETED	2 of 2	ID
 
 Failed items
-ITEM  CODE         DETAIL
-Ada   item_failed`
+ITEM	CODE	DETAIL
+Ada	item_failed`
 		if got := s.childrenShown(t, family); got != want {
 			t.Errorf("the tree is\n%s\nwant\n%s", got, want)
 		}
@@ -146,14 +146,14 @@ Ada   item_failed`
 			t.Fatal(err)
 		}
 		const buckets = `0 open, 2 completed, 0 stopped, 1 failed
-CHILD     KIND     STATUS     ITEMS   TASK
-bucket 1  numbers  COMPLETED  2 of 2  ID
-bucket 2  numbers  FAILURE    0       ID
-bucket 3  numbers  COMPLETED  2 of 2  ID
+CHILD	KIND	STATUS	ITEMS	TASK
+bucket 1	numbers	COMPLETED	2 of 2	ID
+bucket 2	numbers	FAILURE	0	ID
+bucket 3	numbers	COMPLETED	2 of 2	ID
 
 Open and failed buckets
-BUCKET  STATUS   ITEMS  SEGMENT              DETAIL
-     2  FAILURE  0      from 10 to below 20  planned: planned`
+BUCKET	STATUS	ITEMS	SEGMENT	DETAIL
+2	FAILURE	0	from 10 to below 20	planned: planned`
 		if got := s.childrenShown(t, children[1].ID); got != buckets {
 			t.Errorf("of the stage with buckets\n%s\nwant\n%s", got, buckets)
 		}
@@ -237,7 +237,7 @@ func TestBuckets(t *testing.T) {
 		expect(t, 1, "only a task that has not ended can be changed\n", s.args("set", id, "--max-parallel", "2")...)
 		expect(t, 0, plain.String(), s.args("show", "@last")...) // and not one of the buckets, which are newer
 		_, out, errs := ran(t, s.args("buckets", id)...)
-		if !strings.HasPrefix(out, "BUCKET  SEGMENT") || !strings.Contains(out, "from 10 to below 20  FAILURE") || strings.Count(out, "\n") != 3 {
+		if !strings.HasPrefix(out, "BUCKET\tSEGMENT") || !strings.Contains(out, "from 10 to below 20\tFAILURE") || strings.Count(out, "\n") != 3 {
 			t.Errorf("the table is\n%s%s", out, errs)
 		}
 		_, out, errs = ran(t, s.args("buckets", id, "-o", "csv")...)

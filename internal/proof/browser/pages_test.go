@@ -49,7 +49,7 @@ func (v *visits) add(path string) {
 		return
 	}
 	v.known[shape] = true
-	// The page must not be another one while it is looked at.
+	// The page must not be another one while it is checked.
 	v.queue = append(v.queue, strings.Replace(path, "refresh=5", "refresh=3600", 1))
 }
 

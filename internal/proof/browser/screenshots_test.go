@@ -22,7 +22,7 @@ const maxScreenshot = 200_000
 //	go test ./internal/proof/browser -run 'TestScreenshots$' -update
 func TestScreenshots(t *testing.T) {
 	t.Parallel()
-	looks := map[string]appearance{"dashboard-light.png": {width: 1100, script: true}, "dashboard-dark.png": {width: 1100, script: true, dark: true}}
+	images := map[string]appearance{"dashboard-light.png": {width: 1100, script: true}, "dashboard-dark.png": {width: 1100, script: true, dark: true}}
 	path := func(name string) string { return filepath.Join("..", "..", "..", "docs", "images", name) }
 	if *update {
 		s := newSite(t, migrated(t), kinds())
@@ -32,7 +32,7 @@ func TestScreenshots(t *testing.T) {
 			task, err := s.client.Task(context.WithoutCancel(t.Context()), id)
 			return err == nil && task.Progress.Processed() >= 6200
 		})
-		for name, l := range looks {
+		for name, l := range images {
 			tab := s.tab(t, l)
 			tab.open(prefix + "task/" + id.String())
 			tab.see("of 9,558 items")
@@ -46,7 +46,7 @@ func TestScreenshots(t *testing.T) {
 		}
 		kill()
 	}
-	for name := range looks {
+	for name := range images {
 		info, err := os.Stat(path(name))
 		if err != nil || info.Size() > maxScreenshot {
 			t.Errorf("%s: %v, %v: run this test with -update", path(name), info, err)

@@ -15,12 +15,16 @@ WITH failed AS (
         AND q.keep_ms IS NULL
     ORDER BY q.workflow_stopped_date DESC LIMIT $1
   ) e WHERE status = 'COMPLETED' GROUP BY target
-), silent AS (
-  SELECT f.target, count(DISTINCT f.task) AS notices, count(*) AS tries, min(f.created_date) AS first,
-      max(f.created_date) AS last, max(CAST(f.id AS text)) AS newest
+), tried AS (
+  SELECT f.target, count(*) AS tries, min(f.created_date) AS first, max(f.created_date) AS last,
+      max(CAST(f.id AS text)) AS newest
   FROM failed f LEFT JOIN delivered d ON d.target = f.target WHERE f.target IS NOT NULL
       AND (d.last IS NULL OR d.last < f.created_date)
-  GROUP BY f.target HAVING count(*) >= $4 ORDER BY count(*) DESC, f.target LIMIT $5
+  GROUP BY f.target, f.task
+), silent AS (
+  SELECT target, count(*) AS notices, CAST(sum(tries) AS bigint) AS tries, min(first) AS first,
+      max(last) AS last, max(newest) AS newest
+  FROM tried GROUP BY target HAVING sum(tries) >= $4 ORDER BY sum(tries) DESC, target LIMIT $5
 )
 SELECT s.target, s.notices, s.tries, s.first, s.last, q.id, q.workflow_status, a.code
 FROM silent s JOIN taskkit_task_attempt a ON a.id = s.newest JOIN taskkit_queued_task q ON q.id = a.task_id ORDER BY s.tries DESC,
