@@ -30,8 +30,9 @@ func says(t *testing.T, text string) (url string) {
 			if err != nil {
 				return
 			}
-			_, _ = c.Write([]byte(text))
 			buffer := make([]byte, 4096)
+			_, err = c.Read(buffer) // an answer before the request belongs to none
+			_, _ = c.Write([]byte(text))
 			for err == nil { // until the other side closes it
 				_, err = c.Read(buffer)
 			}
