@@ -67,7 +67,7 @@ func TestThreeLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command(t, nil, "", "go", "mod", "edit", "-replace=taskkit.dev="+clone)
+	command(t, nil, "", "go", "mod", "edit", "-replace=taskkit.dev="+clone, "-replace=taskkit.dev/cmd/taskkit="+filepath.Join(clone, "cmd", "taskkit"))
 	command(t, nil, "", "go", "generate", "./executors")
 	program := filepath.Join(dir, "campus.test")
 	command(t, nil, "", "go", "test", "-c", "-vet=off", "-o", program, ".")

@@ -18,7 +18,7 @@ var offers = []struct{ where, file, not string }{
 		WithDeadline WithTimeLimit WithMaxRate WithLimit WithMaxChanges WithDryRun WithTargets WithSample WithRetention WithLogger WithObserver WithStage SubmitOptions`},
 	// The client's schema counts, and without an owner it is a task of the system.
 	{"HTTP schedules", "taskhttp/schedules.go", "System WithSchema WithRetention"},
-	{"CLI schedules", "../cmd/taskkit/internal/command/schedules.go", "System WithSchema WithRetention"},
+	{"CLI schedules", "../cmd/taskkit/internal/command/schedules.go", "WithSchema WithRetention"},
 	// A task that continues, retries or applies another has the other's owner, queue and conditions.
 	{"CLI follow", "../cmd/taskkit/internal/command/follow.go", `OwnedBy System RunAs WithNotBefore WithDelay WithPriority WithQueue WithUniqueKey WithIdempotencyKey
 		WithCoalescing WithVersion WithPredecessor WithTraceparent WithTotal WithoutNotify WithSchema WithParent WithChildFailure WithMaxParallel WithStopAfter WithStrategy WithPolicies WithNotifications WithCanary

@@ -170,12 +170,15 @@ func (s *Server) countBulk(w http.ResponseWriter, r *http.Request, _ Caller) err
 func refusedBulk(err error) error {
 	if refused := errtree.All[*taskkit.OptionError](err); len(refused) > 0 {
 		field := strings.TrimPrefix(refused[0].Option, "taskbulk.Request.")
+		if field == "All" { // no schema can say it
+			return ErrNotPossible.because("%s", refused[0].Problem)
+		}
 		if field != refused[0].Option || strings.HasPrefix(field, "Filter.") || field == "WithReason" {
 			return ErrBadParameter.because("%s: %s", strings.ToLower(field), refused[0].Problem)
 		}
 	}
 	if a[*taskbulk.FilterError](err) || a[*taskbulk.TooManyError](err) {
-		return ErrBadParameter.because("%s", strings.TrimPrefix(err.Error(), "taskbulk: "))
+		return ErrNotPossible.because("%s", strings.TrimPrefix(err.Error(), "taskbulk: "))
 	}
 	if errors.Is(err, taskbulk.ErrNone) {
 		return ErrNotPossible.because("no job matches, so there is nothing to do")

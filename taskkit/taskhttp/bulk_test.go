@@ -62,7 +62,7 @@ func TestWrongBulkOperations(t *testing.T) {
 		e.start(t, done)
 		for body, want := range map[string]*taskhttp.Error{
 			`{}`:                                      taskhttp.ErrBadParameter,
-			`{"verb":"retry"}`:                        taskhttp.ErrBadParameter,
+			`{"verb":"retry"}`:                        taskhttp.ErrNotPossible,
 			`{"verb":"explode","all":true}`:           taskhttp.ErrBadParameter,
 			`{"verb":"stop","kind":"work"}`:           taskhttp.ErrBadParameter,
 			`{"verb":"pause","kind":"Work"}`:          taskhttp.ErrBadParameter,

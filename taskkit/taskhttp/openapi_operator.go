@@ -111,7 +111,7 @@ func (s *Server) describeOperators(schemas, paths object) {
 	paths[p+"/bulk"] = object{
 		"get": operation("count_bulk", "Count the jobs that a bulk operation would be for, up to 10,000", append([]any{
 			verb, parameter("query", "status", "only with this status", ref("Status")), parameter("query", "owner", "only of this person", uuidSchema), parentParameter,
-		}, selecting...), responses(object{"200": jsonResponse("The number.", "BulkCount")}, ErrBadParameter)),
+		}, selecting...), responses(object{"200": jsonResponse("The number.", "BulkCount")}, ErrBadParameter, ErrNotPossible)),
 		"post": bulk,
 	}
 	paths[p+"/jobs"] = object{"get": operation("all_jobs", "List the jobs of everybody, newest first", []any{

@@ -184,11 +184,3 @@ func (p *personFlag) String() string {
 
 // Type implements pflag.Value.
 func (*personFlag) Type() string { return "uuid" }
-
-// owns makes the person the owner of what is submitted.
-func (p *personFlag) owns() taskkit.SubmitOption {
-	if p.UUID == taskkit.SystemOwner {
-		return taskkit.System()
-	}
-	return taskkit.OwnedBy(p.UUID)
-}

@@ -358,3 +358,11 @@ func (a *App) deleteScheduleCommand() *cobra.Command {
 	who.add(c, "with the change")
 	return c
 }
+
+// owns makes the person the owner of what is submitted.
+func (p *personFlag) owns() taskkit.SubmitOption {
+	if p.UUID == taskkit.SystemOwner {
+		return taskkit.System()
+	}
+	return taskkit.OwnedBy(p.UUID)
+}

@@ -152,6 +152,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
 	Result:       taskjson.NewCodec(sizeOfResult, func(e *taskjson.Encoder, v *corpus.Result) { taskjson.WriteSlicePtr(e, *v, writePair) }, func(d *taskjson.Decoder, v *corpus.Result) { taskjson.ReadSlicePtr(d, v, readPair) }),
+	Doc:          "Everything is an executor with all that there is.",
 	SpecSchema:   specSchema,
 	ResultSchema: resultSchema,
 })

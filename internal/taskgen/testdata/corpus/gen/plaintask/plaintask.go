@@ -63,6 +63,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Revision:   1,
 	Spec:       taskjson.NewCodec(sizeOfSpec, writePeople, readPeople),
 	State:      taskjson.NewCodec(sizeOfState, writeChanged, readChanged),
+	Doc:        "Plain is an executor with little.",
 	SpecSchema: specSchema,
 })
 

@@ -102,6 +102,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Revision:   1,
 	Spec:       taskjson.NewCodec(sizeOfSpec, writeShapes, readShapes),
 	State:      taskjson.NewCodec(sizeOfState, writeOption, readOption),
+	Doc:        "Shaper is an executor with other shapes.",
 	SpecSchema: specSchema,
 })
 

@@ -66,6 +66,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	BatchSize:  1,
 	Spec:       taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:      taskjson.NewCodec(sizeOfState, writeState, readState),
+	Doc:        "Executor sets standings. Touch writes one, through the batch's transaction.",
 	SpecSchema: specSchema,
 	Upgrades: []taskkind.Upgrade{
 		{From: 2, Spec: rollout.UpgradeSpec2, State: rollout.UpgradeState2},

@@ -111,6 +111,7 @@ var Kind = taskkit.NewKind(taskkind.Definition[Spec, State, Result]{
 	Spec:         taskjson.NewCodec(sizeOfSpec, writeSpec, readSpec),
 	State:        taskjson.NewCodec(sizeOfState, writeState, readState),
 	Result:       taskjson.NewCodec(sizeOfResult, writeResult, readResult),
+	Doc:          "Executor does nothing.",
 	SpecSchema:   specSchema,
 	ResultSchema: resultSchema,
 	Secrets:      []string{"/spec/login/keys/*/values", "/spec/login/password", "/state/rows/*/*/values"},
