@@ -281,7 +281,7 @@ var brought = []string{
 // mounted are what the quickstart gets by the commands for operators in its program.
 var mounted = []string{"github.com/spf13/", "github.com/jedib0t/"}
 
-// TestWhatUsersRequire checks that the module at the root and that of the quickstart name no broker, no command line but the
+// TestWhatUsersRequire checks that the root module and the module of the quickstart name no broker, no command line but the
 // mounted one and nothing else that belongs to the demonstration: what the first names is in the module graph of every user.
 func TestWhatUsersRequire(t *testing.T) {
 	t.Parallel()

@@ -164,7 +164,7 @@ func formatText(format string) string {
 	}
 }
 
-// hasFormat reports whether a text has a format. Those of taskgen that are not here have a pattern beside them.
+// hasFormat reports whether a text has a format. For the other formats, taskgen writes a pattern too.
 func hasFormat(format, s string) bool {
 	switch format {
 	case "date-time":

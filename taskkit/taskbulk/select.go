@@ -39,7 +39,7 @@ type Request struct {
 // most is the greatest Request.Max: the tasks come newest first, and a set that does not ascend may have no more targets.
 const most = 1_000_000
 
-// searched is how many tasks [Submit] reads of all tasks to find those of a filter that no index serves, and counted how many [Count] reads of any, if
+// searched is how many tasks [Submit] reads to find the tasks of a filter that no index serves, and counted how many [Count] reads of any, if
 // its limit is not higher.
 const (
 	searched = 100 * store.ListRead

@@ -42,7 +42,7 @@ const (
 	nothing  = "nothing"
 )
 
-var errUnknown = errors.New("MARKER-ACCESS: nobody has signed in")
+var errUnknown = errors.New("MARKER-ACCESS: the request has no session")
 
 // newEnv serves a dashboard of migrated tables.
 func newEnv(tb testing.TB, db *testdb.DB, configure ...func(*taskui.Config)) *env {

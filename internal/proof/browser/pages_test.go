@@ -94,7 +94,7 @@ func (v *visits) check(where string) {
 	}
 }
 
-// Every page that the dashboard has, each to which a page links, and those of errors: in light and dark, narrow and wide, with and without
+// All pages of the dashboard, all pages to which they link, and the pages of errors: in light and dark, narrow and wide, with and without
 // JavaScript, nothing is found by axe-core, breaks the policy, goes elsewhere or is complained of by the browser.
 func TestPages(t *testing.T) {
 	t.Parallel()

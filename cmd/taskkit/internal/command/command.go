@@ -24,7 +24,7 @@ import (
 	"taskkit.dev/taskkit/taskops"
 )
 
-// Config says what the commands work on. The zero Config is that of the program taskkit.
+// Config configures the commands. The program taskkit has the zero Config.
 type Config struct {
 	// Name is how the commands are reached, such as "campus tasks", in help and errors. Its last word is the name of the
 	// command. Defaults to taskkit. A command that is added to another one has the name of that before its own.
