@@ -25,8 +25,9 @@ import (
 // [taskkit.Submit], such as WithIdempotencyKey, by which a repeated submission is one. OwnedBy need not be given, and priority is high
 // by default.
 //
-// A request that cannot be is an *[taskkit.OptionError] or a *[FilterError], more than Max tasks are a *[TooManyError], and none is [ErrNone]. After an error nothing is
-// stored on a *sql.DB; a caller's transaction must be rolled back.
+// A request that cannot be is an *[taskkit.OptionError] or a *[FilterError], more than Max tasks are a *[TooManyError], and none is [ErrNone]. After another error than
+// one of COMMIT nothing is stored on a *sql.DB; after that one it is unknown, and a second call with the same WithIdempotencyKey finds out. A caller's
+// transaction must be rolled back after an error.
 func Submit(ctx context.Context, tx taskkit.ExecQuerier, r Request, opts ...taskkit.SubmitOption) (id taskkit.ID, frozen int64, err error) {
 	verb, err := r.check()
 	if err != nil {
