@@ -116,16 +116,18 @@ func (parcel) Execute(_ context.Context, b *taskkit.Batch[parcelSpec, struct{}])
 	return next, nil
 }
 
-// registry returns the kinds of the tests.
-func registry(x enroller) *taskkit.Registry {
-	r := new(taskkit.Registry)
+// register registers the kinds of the tests.
+func register(r *taskkit.Registry, x enroller) {
 	taskkit.Register(r, enrolKind, x)
 	taskkit.Register(r, halvesKind, halves{})
 	taskkit.Register(r, parcelKind, parcel{})
-	return r
 }
 
-func kinds() *taskkit.Registry { return registry(enroller{}) }
+func kinds() *taskkit.Registry {
+	r := new(taskkit.Registry)
+	register(r, enroller{})
+	return r
+}
 
 // students returns ids of students, the last of which end in the given ends.
 func students(n int, ends ...string) []uuid.UUID {

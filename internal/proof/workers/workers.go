@@ -30,6 +30,8 @@ type Args struct {
 	Schema  string
 	Slots   int      // of a worker, where they differ
 	Queues  []string // of a worker, where they differ
+	// Extra is what else a package passes to its workers.
+	Extra json.RawMessage `json:",omitempty"`
 }
 
 // On returns the Args of a database.
