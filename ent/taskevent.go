@@ -32,7 +32,7 @@ type TaskEvent struct {
 	Was string `json:"was,omitempty"`
 	// queue, limit or schedule
 	Setting *string `json:"setting,omitempty"`
-	// of the setting
+	// of the setting, or of the worker that was lost
 	Name *string `json:"name,omitempty"`
 	// the value of the setting afterwards
 	Became       *string `json:"became,omitempty"`

@@ -237,7 +237,7 @@ func (c *Client) Attempts(ctx context.Context, id ID, limit int) ([]Attempt, err
 	return out, nil
 }
 
-// Events returns the latest requests made of a task, newest first. They outlive
+// Events returns the latest requests made of a task, newest first, and when it lost its worker. They outlive
 // the task.
 func (c *Client) Events(ctx context.Context, id ID, limit int) ([]Event, error) {
 	op, err := c.tables(ctx)
@@ -250,7 +250,7 @@ func (c *Client) Events(ctx context.Context, id ID, limit int) ([]Event, error) 
 	}
 	out := make([]Event, len(found))
 	for i, e := range found {
-		out[i] = Event{Created: e.Created, Action: e.Action, Actor: e.Actor, Reason: e.Reason, FromStatus: Status(e.FromStatus)}
+		out[i] = Event{Created: e.Created, Action: e.Action, Actor: e.Actor, Reason: e.Reason, FromStatus: Status(e.FromStatus), Worker: e.Worker}
 	}
 	return out, nil
 }

@@ -110,7 +110,7 @@ func (r *requestOptions) check() error {
 			return &OptionError{"WithActor", "Approve needs it: name the person who approves"}
 		}
 	case lifecycle.ActResume, lifecycle.ActChange:
-	case lifecycle.ActStop, lifecycle.ActPause, lifecycle.ActRetry, lifecycle.ActDelete, lifecycle.ActNotify:
+	case lifecycle.ActStop, lifecycle.ActPause, lifecycle.ActRetry, lifecycle.ActDelete, lifecycle.ActNotify, lifecycle.ActLost:
 		if r.StopAfter != (lifecycle.StopPolicy{}) {
 			return &OptionError{"WithStopAfter", "only Resume and Approve take it; Client.Change changes the limit"}
 		}

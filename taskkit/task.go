@@ -188,11 +188,12 @@ type Attempt struct {
 	Detail     string    `json:"detail"` // for operators only
 }
 
-// Event is a request that was made of a task.
+// Event is a request that was made of a task, the action of a policy, or the loss of a worker (action "lost").
 type Event struct {
 	Created    time.Time `json:"created"`
 	Action     string    `json:"action"`
 	Actor      uuid.UUID `json:"actor,omitzero"`
 	Reason     string    `json:"reason,omitempty"`
-	FromStatus Status    `json:"from_status"` // the task's status before
+	FromStatus Status    `json:"from_status"`      // the task's status before
+	Worker     string    `json:"worker,omitempty"` // the worker that was lost
 }

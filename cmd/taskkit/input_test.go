@@ -210,8 +210,8 @@ reason     start of term
 spec       {"targets":{"query":{"everyone":true}},"action":"watch"}
 state      {}
 
-Requests, newest first
-WHEN                     ACTION  FROM STATUS     ACTOR                                    REASON
+Requests and lost workers, newest first
+WHEN                     ACTION  FROM STATUS     ACTOR OR WORKER                          REASON
 WHEN  pause   QUEUED  ` + owner + `  not now
 `, ""},
 			{[]string{"rm", third.String()}, "task ID is deleted\n", ""},

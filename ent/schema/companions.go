@@ -265,7 +265,7 @@ func (TaskEvent) Fields() []ent.Field {
 		field.Text("reason").Optional().Nillable().Immutable(),
 		field.Text("was").Immutable().Comment("the status, or the value of the setting, that the action met"),
 		field.Text("setting").Optional().Nillable().Immutable().Comment("queue, limit or schedule"),
-		field.Text("name").Optional().Nillable().Immutable().Comment("of the setting"),
+		field.Text("name").Optional().Nillable().Immutable().Comment("of the setting, or of the worker that was lost"),
 		field.Text("became").Optional().Nillable().Immutable().Comment("the value of the setting afterwards"),
 	}
 }

@@ -24,6 +24,8 @@ const (
 	ActChange Action = "change"
 	// ActNotify records that a policy has fired. It cannot be requested.
 	ActNotify Action = "notify"
+	// ActLost records that the worker of the task was lost. It cannot be requested.
+	ActLost Action = "lost"
 )
 
 // Actions returns all actions.

@@ -365,7 +365,7 @@ type Attempt struct {
 	Detail  string
 }
 
-// Event is one action of an operator on a task.
+// Event is one action of an operator on a task, or what a policy or the loss of a worker did to it.
 type Event struct {
 	Created time.Time
 	Action  string
@@ -373,4 +373,16 @@ type Event struct {
 	Reason  string
 	// FromStatus is the status in which the request found the task.
 	FromStatus lifecycle.Status
+	// Worker is the process that was lost; "" in all other events.
+	Worker string
+}
+
+// LostReason is the reason in the event of a task whose worker was lost after so many items. The heartbeat is the last one of the
+// worker; zero when its row is gone.
+func LostReason(items int64, heartbeat, now time.Time) string {
+	reason := fmt.Sprintf("after %d items", items)
+	if !heartbeat.IsZero() {
+		reason += fmt.Sprintf(", %.1f s after its last heartbeat", now.Sub(heartbeat).Seconds())
+	}
+	return reason
 }

@@ -197,7 +197,7 @@ func operatorSchemas() object {
 		"FailedAttempt": nothingElse(object{
 			"at": timeSchema, "worker": textSchema, "attempt": countSchema, "class": textSchema, "code": textSchema, "detail": textSchema,
 		}, "at", "worker", "attempt", "class", "code", "detail"),
-		"JobEvent": nothingElse(object{"at": timeSchema, "action": textSchema, "actor": idSchema, "reason": textSchema}, "at", "action"),
+		"JobEvent": nothingElse(object{"at": timeSchema, "action": textSchema, "actor": idSchema, "reason": textSchema, "worker": textSchema}, "at", "action"),
 		"Explained": nothingElse(object{
 			"job": ref("OperatorJob"), "explanation": textSchema, "attempts": list("FailedAttempt"), "events": list("JobEvent"),
 		}, "job", "explanation", "attempts", "events"),

@@ -60,12 +60,13 @@ type FailedAttempt struct {
 	Detail  string    `json:"detail"`
 }
 
-// JobEvent is a request that was made of a job.
+// JobEvent is a request that was made of a job, the action of a policy, or the loss of a worker (action "lost").
 type JobEvent struct {
 	At     time.Time `json:"at"`
 	Action string    `json:"action"`
 	Actor  uuid.UUID `json:"actor,omitzero"`
 	Reason string    `json:"reason,omitempty"`
+	Worker string    `json:"worker,omitempty"` // the worker that was lost
 }
 
 // listAllJobs sends a page of the jobs of everybody.
@@ -158,7 +159,7 @@ func (s *Server) explainJob(w http.ResponseWriter, r *http.Request, _ Caller) er
 		out.Attempts = append(out.Attempts, FailedAttempt{a.Created.UTC(), a.Worker, a.Attempt, a.Class, a.Code, a.Detail})
 	}
 	for _, e := range events {
-		out.Events = append(out.Events, JobEvent{e.Created.UTC(), e.Action, e.Actor, e.Reason})
+		out.Events = append(out.Events, JobEvent{e.Created.UTC(), e.Action, e.Actor, e.Reason, e.Worker})
 	}
 	writeJSON(w, http.StatusOK, mediaJSON, out)
 	return nil

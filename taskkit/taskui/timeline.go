@@ -23,16 +23,6 @@ type entry struct {
 // timeline reads what happened to a task, the latest first: its own times, the requests made of it, and its failed attempts.
 func (r *request) timeline(ctx context.Context, t *taskkit.Task) ([]entry, error) {
 	all := []entry{{At: t.Created, Text: "submitted" + because(t.Reason)}}
-	if t.Started != nil {
-		all = append(all, entry{At: *t.Started, Text: "started"})
-	}
-	if t.LeaseStarted != nil && t.Started != nil && t.LeaseStarted.After(*t.Started) {
-		text := "started again"
-		if r.operator() && t.Worker != "" {
-			text += " by worker " + t.Worker
-		}
-		all = append(all, entry{At: *t.LeaseStarted, Text: text + fmt.Sprintf(", claim %d", t.Fence)})
-	}
 	if t.Stopped != nil {
 		all = append(all, ending(t))
 	}
@@ -40,7 +30,12 @@ func (r *request) timeline(ctx context.Context, t *taskkit.Task) ([]entry, error
 	if err != nil {
 		return nil, err
 	}
+	all = append(all, r.starts(t, events)...)
 	for _, e := range events {
+		if e.Worker != "" {
+			all = append(all, r.lostWorker(e))
+			continue
+		}
 		text := e.Action + " requested"
 		if r.operator() || e.Actor == r.who.ID {
 			text += " by " + r.personName(e.Actor)
@@ -64,6 +59,39 @@ func (r *request) timeline(ctx context.Context, t *taskkit.Task) ([]entry, error
 		all[i].Text = clean(all[i].Text)
 	}
 	return all, nil
+}
+
+// lostWorker returns the loss of a worker. Its name is for operators.
+func (r *request) lostWorker(e taskkit.Event) entry {
+	text := "worker lost "
+	if r.operator() {
+		text = "worker " + e.Worker + " lost "
+	}
+	return entry{At: e.Created, Class: "failed", Text: text + e.Reason + "; what it has committed is not done again"}
+}
+
+// starts returns the first and the latest start of a task, the latest with how long before that it lost its worker, if that is
+// among these events, the newest first.
+func (r *request) starts(t *taskkit.Task, events []taskkit.Event) (all []entry) {
+	if t.Started == nil {
+		return nil
+	}
+	all = append(all, entry{At: *t.Started, Text: "started"})
+	if t.LeaseStarted != nil && t.LeaseStarted.After(*t.Started) {
+		again := entry{At: *t.LeaseStarted, Text: "started again"}
+		if r.operator() && t.Worker != "" {
+			again.Text += " by worker " + t.Worker
+		}
+		again.Text += fmt.Sprintf(", claim %d", t.Fence)
+		all = append(all, again)
+	}
+	latest := &all[len(all)-1]
+	if i := slices.IndexFunc(events, func(e taskkit.Event) bool { return e.Worker != "" && e.Created.Before(latest.At) }); i >= 0 {
+		if after := latest.At.Sub(events[i].Created); after < time.Minute {
+			latest.Class, latest.Text = "good", latest.Text+fmt.Sprintf(", %.1f s after the worker was lost", after.Seconds())
+		}
+	}
+	return all
 }
 
 // ending returns how a task has ended.

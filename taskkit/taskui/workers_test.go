@@ -73,6 +73,10 @@ func TestWorkers(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.page(t, "/tasks/workers", http.StatusOK).wants(t, ">lost</span>", "It was declared dead: "+store.EndedSilent, "Its tasks were taken over", "<b>1</b> <span>lost within the last hour")
+		story := "worker silent lost after 0 items, "
+		e.page(t, "/tasks/task/"+lost.String(), http.StatusOK).wants(t, story, " s after its last heartbeat; what it has committed is not done again")
+		e.run(t, lost)
+		e.page(t, "/tasks/task/"+lost.String(), http.StatusOK).wants(t, story, "started, ", " s after the worker was lost")
 		e.refusesOthers(t, "workers")
 	})
 }

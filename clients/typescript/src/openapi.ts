@@ -1095,6 +1095,7 @@ export interface components {
             /** Format: date-time */
             at: string;
             reason?: string;
+            worker?: string;
         };
         Limit: {
             atMost: number;

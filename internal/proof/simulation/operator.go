@@ -63,7 +63,7 @@ func (w *env) asks(ctx context.Context) {
 			}
 		case lifecycle.ActApprove:
 			q.Actor = []uuid.UUID{approver, approver, uuid.Max}[w.pick(3)]
-		case lifecycle.ActStop, lifecycle.ActPause, lifecycle.ActRetry, lifecycle.ActDelete, lifecycle.ActNotify:
+		case lifecycle.ActStop, lifecycle.ActPause, lifecycle.ActRetry, lifecycle.ActDelete, lifecycle.ActNotify, lifecycle.ActLost:
 		}
 		n.request(id, q)
 	}

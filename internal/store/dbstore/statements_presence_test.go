@@ -32,6 +32,20 @@ func (c *calls) presence(db *testdb.DB) {
 	})
 	c.record("probe", func() error { return c.s.Probe(c.Context(), true) })
 	c.record("read_presence", func() error { _, err := c.s.ReadPresence(c.Context(), "another"); return err })
+	c.reapedTask(db)
+}
+
+// reapedTask records a reaper that finds a task of a worker that has ended.
+func (c *calls) reapedTask(db *testdb.DB) {
+	c.ok(c.insertInto([]store.NewTask{newTask(func(t *store.NewTask) { t.Kind, t.Queue = "part", "lost" })}, false))
+	r, err := c.s.Claim(c.Context(), store.Claim{Process: "gone", Queues: []string{"lost"}, Kinds: map[string][]int{"part": {1}}, Limit: 1})
+	c.ok(err)
+	if len(r.Tasks) != 1 {
+		c.Fatalf("claimed %d tasks", len(r.Tasks))
+	}
+	_, err = db.ExecContext(c.Context(), "UPDATE taskkit_task_process SET ended_date = started_date WHERE id = 'gone'")
+	c.ok(err)
+	c.record("reap_lost", func() error { _, err := c.s.Reap(c.Context(), nil); return err })
 }
 
 // want returns an error unless the first is the second.

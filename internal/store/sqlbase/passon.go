@@ -258,12 +258,14 @@ func (t Statements) RemoveFamilies(ctx context.Context, q store.Querier, writes 
 	return t.removeChildren(ctx, q, parents)
 }
 
-// eventRow is an event of a child.
+// eventRow is an event of a task that no operator has requested of it.
 type eventRow struct {
 	task   string
 	action lifecycle.Action
 	actor  uuid.UUID
+	reason string
 	was    lifecycle.Status
+	worker string
 }
 
 var recordedEvents = newRecorded("events", "taskkit_task_event", "",
@@ -271,15 +273,16 @@ var recordedEvents = newRecorded("events", "taskkit_task_event", "",
 	sqlrows.Text("task_id", func(e *eventRow) string { return e.task }).As("uuid"),
 	sqlrows.Text("action", func(e *eventRow) string { return string(e.action) }),
 	sqlrows.Text("actor", func(e *eventRow) string { return textID(e.actor) }).As("uuid").OrNull(),
-	sqlrows.Text("reason", func(*eventRow) string { return lifecycle.ReasonParent }),
+	sqlrows.Text("reason", func(e *eventRow) string { return e.reason }),
 	sqlrows.Text("was", func(e *eventRow) string { return string(e.was) }),
+	sqlrows.Text("name", func(e *eventRow) string { return e.worker }).OrNull(),
 )
 
 // recordEvents appends a request that was passed on to children to the log of events.
 func (t Statements) recordEvents(ctx context.Context, q store.Querier, ids []uuid.UUID, a lifecycle.Action, actor uuid.UUID, was lifecycle.Status) error {
 	rows := make([]*eventRow, len(ids))
 	for i, id := range ids {
-		rows[i] = &eventRow{id.String(), a, actor, was}
+		rows[i] = &eventRow{task: id.String(), action: a, actor: actor, reason: lifecycle.ReasonParent, was: was}
 	}
 	return recordRows(ctx, t, q, &recordedEvents, rows)
 }

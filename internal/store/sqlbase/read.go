@@ -211,7 +211,7 @@ func (b *Base) Events(ctx context.Context, id uuid.UUID, n int) ([]store.Event, 
 	}
 	es := make([]store.Event, len(rows))
 	for i, r := range rows {
-		es[i] = store.Event{Created: r.CreatedDate, Action: r.Action, Actor: deref(r.Actor), Reason: deref(r.Reason), FromStatus: lifecycle.Status(r.Was)}
+		es[i] = store.Event{Created: r.CreatedDate, Action: r.Action, Actor: deref(r.Actor), Reason: deref(r.Reason), FromStatus: lifecycle.Status(r.Was), Worker: deref(r.Name)}
 	}
 	return es, nil
 }

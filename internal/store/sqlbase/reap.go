@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -23,8 +24,9 @@ func (b *Base) Reap(ctx context.Context, absent []int64) (store.Reaped, error) {
 	steps := []Step{b.declareDead(absent, &r.Dead)}
 	for {
 		var released []uuid.UUID
-		err := b.write(ctx, func(q store.Querier) error {
-			return do(ctx, q, append(steps, b.releaseLost(&released))...)
+		err := b.write(ctx, func(q store.Querier) (err error) {
+			released, err = b.releaseLost(ctx, q, steps...)
+			return err
 		})
 		if err != nil {
 			if steps != nil {
@@ -147,18 +149,13 @@ func (t Statements) knownBy(and string) string {
 // release does what the reaper does first, in the caller's transaction: it declares silent processes dead, and releases all lost tasks.
 func (b *Base) release(ctx context.Context, q store.Querier) error {
 	var dead []string
-	if err := do(ctx, q, b.declareDead(nil, &dead)); err != nil {
-		return err
-	}
+	steps := []Step{b.declareDead(nil, &dead)}
 	for {
-		var released []uuid.UUID
-		err := do(ctx, q, b.releaseLost(&released))
-		if err == nil {
-			err = flush(ctx, q)
-		}
+		released, err := b.releaseLost(ctx, q, steps...)
 		if err != nil || len(released) < page {
 			return err
 		}
+		steps = nil
 	}
 }
 
@@ -176,25 +173,61 @@ WHERE id IN (SELECT id FROM gone) RETURNING id`),
 	}
 }
 
-// releaseLost releases a page of the tasks in flight that no live process has. A row whose batch is in
-// progress is locked and stepped over; while its server keeps that transaction
+// releaseLost makes these steps, releases a page of the tasks in flight that no live process has, and records an event
+// of each. A row whose batch is in progress is locked and stepped over; while its server keeps that transaction
 // alive the batch may still commit.
 //
 // What becomes of a task is [lifecycle.Row.ReleaseAsLost].
-func (b *Base) releaseLost(released *[]uuid.UUID) Step {
-	return Step{
-		Text: b.SQL(`WITH lost AS MATERIALIZED (
-  SELECT q.id FROM {s}taskkit_queued_task q
-  WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
-    SELECT 1 FROM {s}taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)
-  ORDER BY q.created_date LIMIT $1 `) + b.skipLocked() + b.SQL(`
-)
-UPDATE {s}taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, stalled = true,
-  attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END, not_before = {now}, waiting_reason = '`+lifecycle.ReasonWorkerLost+`', modified_date = {now}
-WHERE id IN (SELECT id FROM lost) RETURNING id`),
+func (b *Base) releaseLost(ctx context.Context, q store.Querier, first ...Step) ([]uuid.UUID, error) {
+	const lost = `workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
+    SELECT 1 FROM {s}taskkit_task_process p WHERE p.id = scheduled_by_process AND p.ended_date IS NULL)`
+	var (
+		ids    []uuid.UUID
+		events []*eventRow
+	)
+	err := do(ctx, q, append(first, Step{
+		Text: b.SQL(`SELECT q.id, coalesce(q.scheduled_by_process, ''), q.workflow_status, q.items_done + q.items_failed + q.items_skipped,
+  (SELECT p.last_heartbeat_date FROM {s}taskkit_task_process p WHERE p.id = q.scheduled_by_process), {now}
+FROM {s}taskkit_queued_task q WHERE ` + lost + ` ORDER BY q.created_date LIMIT $1 ` + b.skipLocked()),
 		Args: []any{int64(page)},
-		Row:  idInto(released),
+		Row: func(scan func(...any) error) error {
+			e := &eventRow{action: lifecycle.ActLost}
+			var (
+				id             uuid.UUID
+				items          int64
+				heartbeat, now time.Time
+			)
+			if err := scan(&id, &e.worker, &e.was, &items, sqlrows.Time(&heartbeat), sqlrows.Time(&now)); err != nil {
+				return err
+			}
+			e.task, e.reason = id.String(), store.LostReason(items, heartbeat, now)
+			ids, events = append(ids, id), append(events, e)
+			return nil
+		},
+		What: "look for tasks of dead processes",
+	})...)
+	if err == nil {
+		err = flush(ctx, q)
 	}
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	var released []uuid.UUID
+	err = do(ctx, q, Step{
+		Text: b.SQL(`UPDATE {s}taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, stalled = true,
+  attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END, not_before = {now}, waiting_reason = '` + lifecycle.ReasonWorkerLost + `', modified_date = {now}
+WHERE id ` + b.anyID("$1") + ` AND ` + lost + ` RETURNING id`),
+		Args: []any{b.idsArg(ids)},
+		Row:  idInto(&released),
+		What: "release tasks of dead processes",
+	})
+	if err == nil {
+		err = recordRows(ctx, b.Statements, q, &recordedEvents, events)
+	}
+	if err == nil {
+		err = flush(ctx, q)
+	}
+	return released, err
 }
 
 // applyRequests applies the requests that no worker will apply: it removes

@@ -246,10 +246,15 @@ func (s *Store) release(commit int64, absent []int64) (dead []string, released [
 			continue
 		}
 		t := r.Task
+		lost := event{task: id, Event: store.Event{
+			Created: s.now(), Action: string(lifecycle.ActLost), FromStatus: t.Status, Worker: t.Process,
+			Reason: store.LostReason(t.Progress.Done+t.Progress.Failed+t.Progress.Skipped, s.lastHeartbeat(t.Process), s.now()),
+		}}
 		t.Row = t.ReleaseAsLost(s.now())
 		if err := s.change(commit, "Reap", r, &t); err != nil {
 			return nil, nil, err
 		}
+		s.events = append(s.events, lost)
 		released = append(released, id)
 	}
 	return dead, released, nil

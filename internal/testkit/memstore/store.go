@@ -266,6 +266,14 @@ func (s *Store) running(process string) bool {
 	return p != nil && p.Ended == nil
 }
 
+// lastHeartbeat returns the last heartbeat of a process; zero when its row is gone.
+func (s *Store) lastHeartbeat(process string) time.Time {
+	if p := s.procs[process]; p != nil {
+		return p.Heartbeat
+	}
+	return time.Time{}
+}
+
 // silent reports whether the last heartbeat of a process is too long ago.
 func (s *Store) silent(p *Process) bool { return s.now().Sub(p.Heartbeat) > p.DeadAfter }
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -84,6 +85,7 @@ func reapIsTotal(e *env) {
 	for p, id := range lost {
 		got := e.read(id)
 		is(e, p, fmt.Sprint(got.Status, got.Stalled, got.Attempts, got.Process, got.Wait <= 0), fmt.Sprint(lifecycle.Queued, true, 1, "", true))
+		e.lostEvent(id, p)
 	}
 	is(e, "mine", e.read(mine).Status, lifecycle.Executing)
 	got := e.claim(3)
@@ -93,6 +95,21 @@ func reapIsTotal(e *env) {
 	r, err = e.s.Reap(e.ctx(), nil)
 	e.ok(err)
 	is(e, "released again", len(r.Released)+len(r.Dead)+len(r.Ended), 0)
+}
+
+// lostEvent checks that the loss of its worker is the only event of a task.
+func (e *env) lostEvent(id uuid.UUID, process string) {
+	e.Helper()
+	events, err := e.s.Events(e.ctx(), id, 10)
+	e.ok(err)
+	if len(events) != 1 {
+		e.Fatalf("%s: %d events, want the loss of the worker alone", process, len(events))
+	}
+	is(e, process, fmt.Sprint(events[0].Action, events[0].Worker, events[0].FromStatus, events[0].Actor), fmt.Sprint(lifecycle.ActLost, process, lifecycle.Executing, uuid.Nil))
+	reason, silence, known := strings.Cut(events[0].Reason, ", ")
+	is(e, "reason", reason, "after 0 items")
+	is(e, "silence known", known, process != "unknown")
+	is(e, "silence", strings.HasSuffix(silence, " s after its last heartbeat"), known)
 }
 
 // reapGoesOn: however many tasks a dead process leaves, all are released at once.

@@ -22,10 +22,10 @@ WHERE q.parent_id = ANY($1::text[]::uuid[]) AND q.parent_id IS NOT NULL AND q.wo
     AND coalesce(q.control_reason, '') = 'requested of its parent'
 LIMIT $2 FOR NO KEY UPDATE OF q SKIP LOCKED;
 
-INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
-SELECT id::uuid, task_id::uuid, action, nullif(actor, '')::uuid, reason, was
-FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) AS r(id, task_id, action,
-    actor, reason, was);
+INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was, name)
+SELECT id::uuid, task_id::uuid, action, nullif(actor, '')::uuid, reason, was, nullif(name, '')
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) AS r(id,
+    task_id, action, actor, reason, was, name);
 
 UPDATE "taskkit".taskkit_queued_task
 SET control = '', control_by = NULL, control_reason = NULL, modified_date = clock_timestamp(),

@@ -15,19 +15,13 @@ UPDATE "taskkit".taskkit_task_process SET ended_date = clock_timestamp(),
     ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id)
 WHERE id IN (SELECT id FROM gone) RETURNING id;
 
-WITH lost AS MATERIALIZED (
-  SELECT q.id FROM "taskkit".taskkit_queued_task q
-  WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
-    SELECT 1 FROM "taskkit".taskkit_task_process p WHERE p.id = q.scheduled_by_process
-        AND p.ended_date IS NULL)
-  ORDER BY q.created_date LIMIT $1 FOR UPDATE SKIP LOCKED
-)
-UPDATE "taskkit".taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL,
-    stalled = true,
-  attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END,
-      not_before = clock_timestamp(), waiting_reason = 'its worker was lost',
-      modified_date = clock_timestamp()
-WHERE id IN (SELECT id FROM lost) RETURNING id;
+SELECT q.id, coalesce(q.scheduled_by_process, ''), q.workflow_status,
+    q.items_done + q.items_failed + q.items_skipped,
+  (SELECT p.last_heartbeat_date FROM "taskkit".taskkit_task_process p WHERE p.id = q.scheduled_by_process),
+      clock_timestamp()
+FROM "taskkit".taskkit_queued_task q WHERE workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
+    SELECT 1 FROM "taskkit".taskkit_task_process p WHERE p.id = scheduled_by_process
+        AND p.ended_date IS NULL) ORDER BY q.created_date LIMIT $1 FOR UPDATE SKIP LOCKED;
 
 COMMIT;
 

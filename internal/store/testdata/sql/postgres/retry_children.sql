@@ -43,10 +43,10 @@ WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL AND c.workflow_status <> ''
     AND c.parent_id::text = (q.id)::text
 LIMIT 1 OFFSET 0);
 
-INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was)
-SELECT id::uuid, task_id::uuid, action, nullif(actor, '')::uuid, reason, was
-FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) AS r(id, task_id, action,
-    actor, reason, was);
+INSERT INTO "taskkit".taskkit_task_event (id, task_id, action, actor, reason, was, name)
+SELECT id::uuid, task_id::uuid, action, nullif(actor, '')::uuid, reason, was, nullif(name, '')
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) AS r(id,
+    task_id, action, actor, reason, was, name);
 
 SELECT pg_notify($1, $2);
 

@@ -21,7 +21,8 @@ FROM json_each($1)) AND q.parent_id IS NOT NULL AND q.workflow_status <> '' AND 
     AND q.control = ''
 LIMIT $2;
 
-INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was) VALUES ($1, $2, $3, $4, $5, $6);
+INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was, name)
+VALUES ($1, $2, $3, $4, $5, $6, $7);
 
 UPDATE taskkit_queued_task
 SET control = 'PAUSE', control_by = $3, control_reason = nullif($4, ''), modified_date = datetime('now',

@@ -21,7 +21,8 @@ FROM json_each($1)) AND q.parent_id IS NOT NULL AND q.workflow_status <> '' AND 
     AND q.control = 'PAUSE' AND coalesce(q.control_reason, '') = 'requested of its parent'
 LIMIT $2;
 
-INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was) VALUES ($1, $2, $3, $4, $5, $6);
+INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was, name)
+VALUES ($1, $2, $3, $4, $5, $6, $7);
 
 UPDATE taskkit_queued_task
 SET control = '', control_by = NULL, control_reason = NULL, modified_date = datetime('now', 'subsec'),

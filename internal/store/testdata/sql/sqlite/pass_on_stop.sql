@@ -27,7 +27,8 @@ FROM json_each($1)) AND q.parent_id IS NOT NULL AND q.workflow_status <> '' AND 
     AND q.control NOT IN ('STOP', 'DELETE')
 LIMIT $2;
 
-INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was) VALUES ($1, $2, $3, $4, $5, $6);
+INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was, name)
+VALUES ($1, $2, $3, $4, $5, $6, $7);
 
 UPDATE taskkit_queued_task
 SET control = 'STOP', control_by = $3, control_reason = nullif($4, ''), not_before = datetime('now', 'subsec'),

@@ -14,17 +14,13 @@ UPDATE taskkit_task_process SET ended_date = datetime('now', 'subsec'),
     ended_reason = (SELECT reason FROM gone WHERE gone.id = taskkit_task_process.id)
 WHERE id IN (SELECT id FROM gone) RETURNING id;
 
-WITH lost AS MATERIALIZED (
-  SELECT q.id FROM taskkit_queued_task q
-  WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
-    SELECT 1 FROM taskkit_task_process p WHERE p.id = q.scheduled_by_process AND p.ended_date IS NULL)
-  ORDER BY q.created_date LIMIT $1
-)
-UPDATE taskkit_queued_task SET workflow_status = 'QUEUED', scheduled_by_process = NULL, stalled = true,
-  attempts = CASE WHEN workflow_status = 'SCHEDULING' AND attempts > 1 THEN attempts - 1 ELSE attempts END,
-      not_before = datetime('now', 'subsec'), waiting_reason = 'its worker was lost',
-      modified_date = datetime('now', 'subsec')
-WHERE id IN (SELECT id FROM lost) RETURNING id;
+SELECT q.id, coalesce(q.scheduled_by_process, ''), q.workflow_status,
+    q.items_done + q.items_failed + q.items_skipped,
+  (SELECT p.last_heartbeat_date FROM taskkit_task_process p WHERE p.id = q.scheduled_by_process),
+      datetime('now', 'subsec')
+FROM taskkit_queued_task q WHERE workflow_status IN ('SCHEDULING', 'EXECUTING') AND NOT EXISTS (
+    SELECT 1 FROM taskkit_task_process p WHERE p.id = scheduled_by_process
+        AND p.ended_date IS NULL) ORDER BY q.created_date LIMIT $1;
 
 COMMIT;
 

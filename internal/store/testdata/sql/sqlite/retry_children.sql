@@ -41,6 +41,7 @@ FROM taskkit_queued_task c
 WHERE c.parent_id = q.id AND c.parent_id IS NOT NULL AND c.workflow_status <> ''
 LIMIT 1 OFFSET 0);
 
-INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was) VALUES ($1, $2, $3, $4, $5, $6);
+INSERT INTO taskkit_task_event (id, task_id, action, actor, reason, was, name)
+VALUES ($1, $2, $3, $4, $5, $6, $7);
 
 COMMIT;
