@@ -36,7 +36,8 @@ var said = map[string]string{
 	"schedule-paused": "The schedule is paused.", "schedule-resumed": "The schedule goes on.", "schedule-deleted": "The schedule was deleted.",
 	"schedule-triggered": "A worker submits a task of the schedule within seconds.",
 	"limit-set":          "The limit is set.", "limit-cleared": "What the tasks themselves say holds again.",
-	"bulk": "The tasks are frozen, and this task makes the request of each.",
+	"worker-ended": "The process of the worker was ended.",
+	"bulk":         "The tasks are frozen, and this task makes the request of each.",
 }
 
 // actions returns all actions.

@@ -77,7 +77,7 @@ func elementID(names ...string) string {
 
 // operatorActions returns the actions of the pages of operators, and of the page Approvals.
 func operatorActions() []action {
-	return slices.Concat(queueActions(), limitActions(), scheduleActions(), approvalActions(), deadActions())
+	return slices.Concat(queueActions(), limitActions(), scheduleActions(), approvalActions(), deadActions(), workerActions())
 }
 
 // changing returns the function of an action that changes what a field of its form names.

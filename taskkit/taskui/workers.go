@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskhttp"
 	"taskkit.dev/taskkit/taskops"
 )
 
@@ -34,6 +36,28 @@ type build struct {
 	Workers int
 }
 
+// OpEndWorker is the operation that ends a worker by Config.EndWorker. It is of operators: a person with the level [Operate] needs it in Person.Operations.
+const OpEndWorker taskhttp.Operation = "end-worker"
+
+const endWorker = "workers/end"
+
+// workerActions are the actions of the page.
+func workerActions() []action {
+	return []action{{path: endWorker, op: OpEndWorker, do: func(r *request, _ string) (string, string, error) {
+		worker, err := r.named("worker")
+		if err != nil {
+			return "", "", err
+		}
+		if r.d.config.EndWorker == nil {
+			return "", "", errNoPage
+		}
+		if err := r.d.config.EndWorker(r.Context(), worker); err != nil {
+			return "", "", &problem{status: http.StatusConflict, title: "The worker was not ended", detail: clean(err.Error()), remedy: "Read the page Workers again."}
+		}
+		return "workers", "worker-ended", nil
+	}}}
+}
+
 type workerView struct {
 	taskops.WorkerInfo
 
@@ -44,6 +68,7 @@ type workerView struct {
 	Queues        []string
 	Tasks         []*taskkit.Task
 	More          int // tasks besides these
+	Form          *operatorForm
 }
 
 // workers reads the page Workers.
@@ -91,8 +116,13 @@ func workers(r *request) (any, error) {
 		return nil, err
 	}
 	v.Truncated = truncated
+	may := r.d.config.EndWorker != nil && r.mayOperate(r.Context(), OpEndWorker)
 	for _, w := range found {
-		v.Workers = append(v.Workers, newWorkerView(w, running[w.ID]))
+		view := newWorkerView(w, running[w.ID])
+		if may && w.Ended == nil {
+			view.Form = new(newForm(endWorker, "End", "The process of this worker is ended. Another worker takes its tasks over and goes on where they were.", hidden("worker", w.ID)))
+		}
+		v.Workers = append(v.Workers, view)
 	}
 	return v, nil
 }

@@ -1,14 +1,18 @@
 package taskui_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskui"
 )
 
 // opsWorker is a live worker that executes the kind of these tests.
@@ -77,8 +81,38 @@ func TestWorkers(t *testing.T) {
 		e.page(t, "/tasks/task/"+lost.String(), http.StatusOK).wants(t, story, " s after its last heartbeat; what it has committed is not done again")
 		e.run(t, lost)
 		e.page(t, "/tasks/task/"+lost.String(), http.StatusOK).wants(t, story, "started, ", " s after the worker was lost")
-		e.refusesOthers(t, "workers")
+		e.refusesOthers(t, "workers", "workers/end")
 	})
+}
+
+// A worker is ended by what the application has configured; without that, there is no button.
+func TestEndWorker(t *testing.T) {
+	t.Parallel()
+	var ended []string
+	e := newEnv(t, sqlite(t), func(c *taskui.Config) {
+		c.EndWorker = func(_ context.Context, worker string) error {
+			if ended = append(ended, worker); len(ended) > 1 {
+				return errors.New("it is " + hostile)
+			}
+			return nil
+		}
+	})
+	e.register(t, opsWorker("w"))
+	end := func() answer { return e.operate(t, "/tasks/workers", "workers/end", `of-worker" value="w"`, nil) }
+	e.done(t, end()).wants(t, "The process of the worker was ended.")
+	a := end()
+	a.wants(t, "The worker was not ended", "it is &lt;script&gt;")
+	if a.status != http.StatusConflict || !slices.Equal(ended, []string{"w", "w"}) {
+		t.Errorf("%d, %q", a.status, ended)
+	}
+	e.refusesOthers(t, "workers", "workers/end")
+
+	without := newEnv(t, sqlite(t))
+	without.register(t, opsWorker("w"))
+	without.page(t, "/tasks/workers", http.StatusOK).lacks(t, "workers/end")
+	if a := without.do(t, http.MethodPost, "/tasks/workers/end", "key=x&of-worker=w"); a.status != http.StatusNotFound {
+		t.Errorf("%d", a.status)
+	}
 }
 
 // The list of workers is read page by page.

@@ -2,6 +2,7 @@ package dev
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 
@@ -29,10 +30,33 @@ func (r *run) dashboard() (http.Handler, error) {
 	}.Register(&registry)
 	return taskui.New(r.client, &registry, taskui.Config{
 		Access: whoWatches, Logger: slog.New(slog.DiscardHandler),
+		EndWorker: r.killWorker,
 		Start: func(context.Context, taskui.Person, string) ([]taskkit.SubmitOption, error) {
 			return append([]taskkit.SubmitOption{taskkit.WithQueue(r.workspace.queue)}, r.Webhook.notified()...), nil
 		},
 	})
+}
+
+// errBusy refuses to kill a worker while the run kills them itself, and counts them.
+var errBusy = errors.New("the demonstration kills workers by itself until it has printed its report: start a task of your own then, and kill its worker")
+
+// killWorker kills the process of a worker with SIGKILL, by its id. Another process takes its place.
+func (r *run) killWorker(ctx context.Context, worker string) error {
+	if !r.reported.Load() {
+		return errBusy
+	}
+	k := killRequest{worker: worker, done: make(chan error, 1)}
+	select {
+	case r.killed <- k:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-k.done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // whoWatches takes a browser of this machine for the supervisor, who sees and operates all tasks.

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"taskkit.dev/cmd/taskkit/internal/database"
@@ -86,14 +87,20 @@ type run struct {
 	alerts   *alerts
 	change   *change
 	kills    []kill
-	killsNow int // how many may be killed up to now
+	killed   chan killRequest // by the dashboard
+	reported atomic.Bool      // from then on workers may be killed by the dashboard
+	killsNow int              // how many may be killed up to now
 	view     view
+}
+
+func newRun(o Options) *run {
+	return &run{Options: o, began: time.Now(), killed: make(chan killRequest)}
 }
 
 // Run runs the demonstration. Everything that it started has ended when it
 // returns.
 func Run(ctx context.Context, o Options) (err error) {
-	r := &run{Options: o, began: time.Now()}
+	r := newRun(o)
 	if r.workspace, err = prepare(ctx, o); err != nil {
 		return err
 	}
@@ -148,7 +155,8 @@ func Run(ctx context.Context, o Options) (err error) {
 		return nil
 	}
 	r.printCommands()
-	return r.workers.stay(ctx)
+	r.reported.Store(true)
+	return r.workers.stay(ctx, r.killed)
 }
 
 // work submits all tasks and waits until they have ended: first a preview of the early alerts, then five actions at once,

@@ -76,7 +76,8 @@ func start(t *testing.T, o Options) *run {
 			t.Error(err)
 		}
 	})
-	r := &run{Options: o, workspace: p, began: time.Now()}
+	r := newRun(o)
+	r.workspace = p
 	r.view = &lines{run: r}
 	if r.people, err = r.populate(t.Context()); err != nil {
 		t.Fatal(err)

@@ -238,6 +238,7 @@ func (r *run) printCommands() {
 		fmt.Fprintf(r.Out, "  %s %s%s\n", p, c, flags)
 	}
 	fmt.Fprintf(r.Out, "\nor start a job over HTTP, as the coach; `-H '%s: %s'` is the supervisor, who may approve:\n\n  %s\n", personHeader, supervisor, r.web.curl())
+	fmt.Fprintf(r.Out, "\nor start a task at %s%skinds and kill its worker at %s%sworkers: another one takes over.\n", r.web.url, pathDashboard, r.web.url, pathDashboard)
 	if r.workspace.Secret() {
 		fmt.Fprintf(r.Out, "\nReplace xxxxx by the password.\n")
 	}

@@ -136,6 +136,19 @@ func (c *workerSet) kill(m *process) error {
 	return nil
 }
 
+// replace kills a worker, by its id, and starts another one.
+func (c *workerSet) replace(worker string) error {
+	i := slices.IndexFunc(c.running, func(m *process) bool { return strings.HasPrefix(worker, m.name+"-") })
+	if i < 0 {
+		return fmt.Errorf("no process of this run is the worker %s", worker)
+	}
+	if err := c.kill(c.running[i]); err != nil {
+		return err
+	}
+	_, err := c.add(holdNothing)
+	return err
+}
+
 func (c *workerSet) forget(gone *process) {
 	var left []*process
 	for _, m := range c.running {
@@ -176,12 +189,20 @@ func (c *workerSet) unexpectedEnd(m *process) error {
 	return errors.New(text)
 }
 
-// stay waits until ctx ends, and fails when a worker ends before.
-func (c *workerSet) stay(ctx context.Context) error {
+// killRequest names a worker to kill by its id, which begins with the name of its process.
+type killRequest struct {
+	worker string
+	done   chan error // with room for the answer
+}
+
+// stay waits until ctx ends, and fails when a worker ends before that it has not killed by request.
+func (c *workerSet) stay(ctx context.Context, requests <-chan killRequest) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case k := <-requests:
+			k.done <- c.replace(k.worker)
 		case m := <-c.ended:
 			if c.has(m) {
 				return c.unexpectedEnd(m)
