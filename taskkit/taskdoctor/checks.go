@@ -21,8 +21,12 @@ type check struct {
 	read   func(context.Context, *scope) ([]Finding, error)
 }
 
-// checkSchema is the name of the check whose findings keep others from being made.
-const checkSchema = "schema"
+const (
+	// checkSchema is the name of the check whose findings keep others from being made.
+	checkSchema = "schema"
+	// checkConfig is the name of the check that is made only with Options.Config.
+	checkConfig = "configuration"
+)
 
 // checks are the checks of this package, in their order.
 var checks = []check{
@@ -31,7 +35,7 @@ var checks = []check{
 	{"connections", dialect.Postgres, false, readConnections},
 	{"transactions", dialect.Postgres, false, readTransactions},
 	{"replication", dialect.Postgres, false, readSlots},
-	{"configuration", "", false, readConfig},
+	{checkConfig, "", false, readConfig},
 	{checkSchema, "", false, readSchema},
 	{"indexes", "", true, readIndexes},
 	{"vacuum", dialect.Postgres, true, readVacuum},

@@ -14,9 +14,6 @@ const spare = 3
 
 // readConfig checks the configuration of the program's worker, and its pool.
 func readConfig(_ context.Context, e *scope) (all []Finding, err error) {
-	if e.Options.Config == nil {
-		return nil, nil
-	}
 	slots, err := access.ConfigOf(e.dialect, e.Options.Config)
 	for _, refused := range errtree.All[*taskkit.OptionError](err) {
 		all = append(all, found("config_refused", fmt.Sprintf("%s: %s.", refused.Option, refused.Problem)).of(refused.Option))

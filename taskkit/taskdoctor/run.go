@@ -21,7 +21,8 @@ import (
 type Options struct {
 	// Schema is the PostgreSQL schema of the tables. Defaults to "taskkit".
 	Schema string
-	// Config is the configuration of the program's worker. What only a configuration shows is not checked without it.
+	// Config is the configuration of the program's worker. Without it the check "configuration" is
+	// not made, nor in the report.
 	Config *taskkit.Config
 	// Checks are made after the checks of this package.
 	Checks []Check
@@ -146,7 +147,7 @@ func Run(ctx context.Context, db *sql.DB, o Options) (*Report, error) {
 	defer end()
 	broken := ""
 	for _, c := range checks {
-		if c.on != "" && c.on != name {
+		if c.on != "" && c.on != name || c.name == checkConfig && o.Config == nil {
 			continue
 		}
 		if c.tables && broken != "" {

@@ -55,8 +55,9 @@ func (s *Spec) Validate() error {
 type Config struct {
 	// DB is the database of the worker. It is needed.
 	DB *sql.DB
-	// Doctor are the options of the doctor. Its schema must be the schema of the worker. All programs that register the kind give it the same: what
-	// one finds by its Config and another does not would be over, and found again. A finding of Checks is over when a program that makes the check says so.
+	// Doctor are the options of the doctor. Its schema must be the schema of the worker. All programs that register the kind give it the same
+	// thresholds: what one finds and another does not would be over, and found again. A finding of Checks, or of Config, is over when a program that makes
+	// the check no longer finds it.
 	Doctor taskdoctor.Options
 }
 

@@ -1,6 +1,7 @@
 package findings_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -21,8 +22,9 @@ import (
 
 func TestMain(m *testing.M) { testdb.LeakMain(m) }
 
-// inbox is a target that keeps the events of one finding.
+// inbox is a target that keeps the events of one finding, of planted by default.
 type inbox struct {
+	id     string
 	mu     sync.Mutex
 	events []notice.Event
 }
@@ -32,7 +34,7 @@ const planted = "approval_waits"
 func (x *inbox) Deliver(_ context.Context, m *tasknotify.Message) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if m.Code == planted {
+	if m.Code == cmp.Or(x.id, planted) {
 		x.events = append(x.events, m.Event)
 	}
 	return nil
@@ -224,6 +226,33 @@ func TestMID59UnknownCheck(t *testing.T) {
 	set(nil, nil)
 	e.examine(1)
 	e.want("over", notice.FindingOpened, notice.FindingClosed)
+}
+
+// A finding of Options.Config is over when a program with a Config no longer finds it. A program without one neither opens nor closes it.
+func TestMID59ConfigFinding(t *testing.T) {
+	t.Parallel()
+	db := testdb.SQLite(t)
+	e := newEnv(t, db)
+	e.must(taskkit.Migrate(t.Context(), db.DB, e.schema))
+	e.inbox.id = "config_refused"
+	refused := &taskkit.Config{Schema: e.schema, Heartbeat: time.Minute, DeadAfter: time.Second}
+	for _, step := range []struct {
+		when   string
+		config *taskkit.Config
+		want   []notice.Event
+	}{
+		{"a program without a Config", nil, nil},
+		{"a Config that is refused", refused, []notice.Event{notice.FindingOpened}},
+		{"a program without a Config, while it is open", nil, []notice.Event{notice.FindingOpened}},
+		{"the refused Config again", refused, []notice.Event{notice.FindingOpened}},
+		{"a Config that is accepted", &taskkit.Config{Schema: e.schema}, []notice.Event{notice.FindingOpened, notice.FindingClosed}},
+	} {
+		e.doctor.Config = step.config
+		stop := e.worker()
+		e.examine(1)
+		stop()
+		e.want(step.when, step.want...)
+	}
 }
 
 // A schedule submits the tasks.
