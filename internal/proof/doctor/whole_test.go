@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"taskkit.dev/internal/proof/prove"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/internal/testkit/testdb/cluster"
 	"taskkit.dev/taskkit"
@@ -28,20 +29,32 @@ func (p printer) Execute(ctx context.Context, _ *taskkit.Batch[letters, none]) (
 	return taskkit.Done, ctx.Err()
 }
 
-// Nothing is found while a worker drains a queue on a healthy database, and no check is unknown.
+// Nothing is found while a worker drains a queue on a healthy database, and no check is unknown. The long form fills the queue again for as long as
+// it may run, with tasks that take no time, and makes a report each second.
 func TestHealthySystem(t *testing.T) {
 	t.Parallel()
 	check := func(t *testing.T, db *testdb.DB) {
 		t.Helper()
 		b := newEnv(t, db)
-		b.submit(lettersKind, 300)
 		c := taskkit.Config{
 			Schema: b.schema, Queues: []string{"mail"}, Slots: 4, Poll: 20 * time.Millisecond, PollListening: 50 * time.Millisecond,
 			BatchTimeout: 30 * time.Second, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		}
+		backlog, x, pause := int64(300), printer{wait: 10 * time.Millisecond}, time.Duration(0)
+		budget, long := prove.Budget(t)
+		if long {
+			backlog, x, pause = 50_000, printer{}, time.Second
+		}
+		tasks := int64(0)
+		fill := func(n int64) {
+			_, err := taskkit.SubmitMany(t.Context(), db.DB, lettersKind, make([]letters, n), taskkit.System(), taskkit.WithSchema(b.schema), taskkit.WithQueue("mail"))
+			b.must(err)
+			tasks += n
+		}
+		fill(backlog)
 		b.options.Config = &c
 		var r taskkit.Registry
-		taskkit.Register(&r, lettersKind, printer{wait: 10 * time.Millisecond})
+		taskkit.Register(&r, lettersKind, x)
 		w, err := taskkit.NewWorker(t.Context(), db.DB, &r, c)
 		b.must(err)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -51,26 +64,39 @@ func TestHealthySystem(t *testing.T) {
 			cancel()
 			b.must(<-done)
 		}()
-		waits := true
-		for reports := 0; waits || reports < 3; reports++ {
-			// Before the worker has registered there is none, which is a finding.
-			for w.Ready() != nil {
-				select {
-				case <-time.After(5 * time.Millisecond):
-				case <-testdb.Within(t).Done():
-					t.Fatal("the worker is not ready")
-				}
+		// Before the worker has registered there is none, which is a finding.
+		for w.Ready() != nil {
+			select {
+			case <-time.After(5 * time.Millisecond):
+			case <-testdb.Within(t).Done():
+				t.Fatal("the worker is not ready")
 			}
+		}
+		waiting, least, reports, until := backlog, backlog, 0, time.Now().Add(budget)
+		for ; waiting > 0 || reports < 3; reports++ {
 			if r := b.byGo(); len(r.Findings)+len(r.Unknown) > 0 {
-				t.Fatalf("found %+v, unknown %+v", r.Findings, r.Unknown)
+				t.Fatalf("report %d: found %+v, unknown %+v", reports, r.Findings, r.Unknown)
 			}
+			// What waits is among the newest tasks, of which there are counts.
 			counts, _, err := b.client.Counts(t.Context(), "letters")
 			b.must(err)
-			waits = counts[taskkit.StatusCompleted] < 300
+			if ended := counts[taskkit.StatusError] + counts[taskkit.StatusFailure]; ended > 0 {
+				t.Fatalf("%d tasks have failed: %v", ended, counts)
+			}
+			waiting = counts[taskkit.StatusQueued] + counts[taskkit.StatusExecuting]
+			if time.Now().Before(until) {
+				least = min(least, waiting)
+				fill(backlog - waiting)
+				waiting = backlog
+			}
+			<-time.After(pause)
 		}
 		b.options.Config = nil
 		if status, out, errs := b.command("doctor", "--strict"); status != 0 || !strings.Contains(errs, "nothing found in ") {
 			t.Errorf("taskkit doctor: %d\n%s%s", status, out, errs)
+		}
+		if long {
+			prove.Record(t, "healthy-"+db.Short(), map[string]any{"reports": reports, "tasks": tasks, "fewest waiting": least, "violations": 0})
 		}
 	}
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); check(t, testdb.On(t, durable(t))) })

@@ -25,7 +25,7 @@ type Step struct {
 func Steps() []Step {
 	return []Step{
 		{
-			Name: "model", Package: "model", Run: "^Test", Share: 8, Records: []string{"model", "model-variants", "model-parent", "model-parent-variants"},
+			Name: "model", Package: "model", Run: "^Test", Share: 7, Records: []string{"model", "model-variants", "model-parent", "model-parent-variants"},
 			Proves: "every state of the protocol, and every broken variant refuted",
 		},
 		{
@@ -117,6 +117,10 @@ func Steps() []Step {
 		{
 			Name: "soak", Package: "chaos", Run: "^TestSoak$", Share: 2, Records: []string{"soak-postgres", "soak-sqlite"},
 			Proves: "memory and connections under load",
+		},
+		{
+			Name: "doctor", Package: "doctor", Run: "^TestHealthySystem$", Share: 1, Records: []string{"healthy-postgres", "healthy-sqlite"},
+			Proves: "the doctor finds nothing while a worker of a healthy system drains a queue that is never empty",
 		},
 		{
 			Name: "mutants", Package: "mutants", Run: "^TestMutantsAreKilled$", Share: 8, Records: []string{"mutants"},
