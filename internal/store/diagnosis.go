@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"taskkit.dev/internal/lifecycle"
 )
 
 // Diagnosis reads samples that show what is wrong with the tasks of a database. Its methods change and lock nothing, and read
@@ -24,8 +22,8 @@ type Diagnosis interface {
 	// it reads the newest [DiagnosisRead] tasks that were submitted before. now is the time by the database's clock.
 	AwaitingApproval(ctx context.Context, now time.Time, since time.Duration, limit int) ([]Awaiting, error)
 	// FailingTargets returns the targets of notifications with at least so many failed tries since so long ago and since the last
-	// notification that was delivered to them, the most tries first: it reads the newest [DiagnosisRead] failed attempts and as many
-	// notifications that have ended.
+	// notification that was delivered to them, the most tries first: it reads the newest [DiagnosisRead] failed attempts, as many
+	// notifications that have ended, and as many tasks with a plan.
 	FailingTargets(ctx context.Context, since time.Duration, tries int) ([]FailingTarget, error)
 }
 
@@ -62,11 +60,12 @@ type Awaiting struct {
 
 // FailingTarget is a target that takes no notifications.
 type FailingTarget struct {
-	Target        string
-	Notices       int64 // with failed tries
-	Tries         int64
-	First, Last   time.Time
-	Example       uuid.UUID // the newest of the notifications
-	ExampleStatus lifecycle.Status
-	Code          string // of the last failed try of the example
+	Target      string
+	Notices     int64 // with failed tries
+	Tries       int64
+	First, Last time.Time
+	Example     uuid.UUID // the newest of the notifications
+	Code        string    // of the last failed try of the example
+	// Dead are those of the newest [FailingListed] notifications that are dead letters.
+	Dead []uuid.UUID
 }

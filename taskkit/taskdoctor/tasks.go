@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"taskkit.dev/taskkit/notice"
 	"taskkit.dev/taskkit/taskops"
 )
 
@@ -81,12 +80,14 @@ func readTargets(ctx context.Context, e *scope) (all []Finding, err error) {
 	for _, t := range targets {
 		f := found("target_fails", fmt.Sprintf("Target %s takes no notifications: since %s and its last delivery %s at %s have failed, the last at %s with the code %s.", t.Target, t.First.UTC().Format(time.RFC3339),
 			count(t.Tries, "attempt"), count(t.Notices, "notification"), t.Last.UTC().Format(time.RFC3339), t.Code)).since(t.First).of(t.Target)
-		if t.ExampleStatus.Terminal() {
-			f = f.by("taskkit dead retry --kind " + notice.Kind + " --code " + quote(t.Code) + " --yes")
-		} else {
-			f = f.by("taskkit explain " + t.Example.String())
+		command := "taskkit explain " + t.Example.String()
+		if len(t.Dead) > 0 {
+			command = "taskkit retry"
+			for _, id := range t.Dead {
+				command += " " + id.String()
+			}
 		}
-		all = append(all, f)
+		all = append(all, f.by(command))
 	}
 	return all, nil
 }

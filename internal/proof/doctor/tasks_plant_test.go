@@ -12,7 +12,6 @@ import (
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/notice"
 	"taskkit.dev/taskkit/taskdoctor"
-	"taskkit.dev/taskkit/tasknotify"
 	"taskkit.dev/taskkit/taskops"
 )
 
@@ -118,20 +117,11 @@ VALUES ($1, $2, 'p', 1, 0, 1, 'transient', 'mail_down', 'connection refused')`, 
 		p.about = "ops"
 		deliverer := b.deliverer()
 		for range 3 {
-			_, err := tasknotify.Submit(b.Context(), b.DB, notice.Notice{Event: notice.FindingOpened, Target: "ops", Code: "x"}, taskkit.WithSchema(b.schema), taskkit.WithQueue("mail"))
-			b.must(err)
+			b.notify("ops")
 		}
-		for _, l := range b.claim(deliverer, 3) {
-			b.apply(deliverer, &store.Write{
-				Lease: l, Begun: true, To: lifecycle.Failure, StatusDetail: "webhook_refused: ops.example has answered a webhook with 404",
-				Attempt: &store.Attempt{Process: deliverer.ID, Fence: l.Fence, Attempt: 1, Class: "permanent", Code: "webhook_refused", Detail: "ops.example has answered a webhook with 404"},
-			})
-		}
+		b.refuse(deliverer, 3)
 	}, mend: func(b *env, _ *taskdoctor.Finding) { // the command has retried them
-		deliverer := b.deliverer()
-		for _, l := range b.claim(deliverer, 3) {
-			b.apply(deliverer, &store.Write{Lease: l, Begun: true, Checkpoint: true, To: lifecycle.Completed})
-		}
+		b.deliver(b.deliverer(), 3)
 	}},
 	{id: "limit_holder_lost", plant: func(b *env, _ *plant) {
 		p := b.worker()

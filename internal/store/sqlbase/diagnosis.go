@@ -93,39 +93,57 @@ ORDER BY id LIMIT $4`), []any{firstOfTime(now.Add(-since)).String(), int64(store
 	return found, nil
 }
 
-// FailingTargets implements [store.Diagnosis]. The notification of an attempt is read by its id, one by one, so that no planner reads all tasks.
+// FailingTargets implements [store.Diagnosis]. The notification of an attempt is read by its id, one by one, so that no planner reads all tasks. Tasks that
+// are kept by an option of theirs are not in the index of ended tasks: they are found by their plans, which the option is in.
 func (b *Base) FailingTargets(ctx context.Context, since time.Duration, tries int) (found []store.FailingTarget, err error) {
+	const target = `coalesce(q.execution_spec, (SELECT p.spec FROM {s}taskkit_task_plan p WHERE p.task_id = q.id)) ->> CAST('target' AS text)`
 	_, err = sqlrows.Query(ctx, b.q, b.SQL(`WITH failed AS (
   SELECT n.id, CAST(n.task_id AS text) AS task, n.created_date, (
-    SELECT coalesce(q.execution_spec, (SELECT p.spec FROM {s}taskkit_task_plan p WHERE p.task_id = q.id)) ->> CAST('target' AS text)
+    SELECT `+target+`
     FROM {s}taskkit_queued_task q WHERE q.id = n.task_id AND q.execution_component_name = $2) AS target
   FROM (SELECT a.id, a.task_id, a.created_date FROM {s}taskkit_task_attempt a ORDER BY a.id DESC LIMIT `+b.most("$1")+`) n
   WHERE n.created_date > `+b.ago("$3")+`
 ), delivered AS (
   SELECT target, max(ended) AS last FROM (
-    SELECT q.workflow_status AS status, q.workflow_stopped_date AS ended, q.execution_spec ->> CAST('target' AS text) AS target
-    FROM {s}taskkit_queued_task q WHERE q.execution_component_name = $2 AND q.workflow_stopped_date IS NOT NULL AND q.keep_ms IS NULL
-    ORDER BY q.workflow_stopped_date DESC LIMIT `+b.most("$1")+`
-  ) e WHERE status = 'COMPLETED' GROUP BY target
+    SELECT q.workflow_stopped_date AS ended, `+target+` AS target FROM (
+      SELECT * FROM (
+        SELECT e.id, e.workflow_status, e.workflow_stopped_date, e.execution_spec FROM {s}taskkit_queued_task e
+        WHERE e.execution_component_name = $2 AND e.workflow_stopped_date IS NOT NULL AND e.keep_ms IS NULL
+        ORDER BY e.workflow_stopped_date DESC LIMIT `+b.most("$1")+`
+      ) ended UNION ALL SELECT k.id, k.workflow_status, k.workflow_stopped_date, k.execution_spec FROM (
+        SELECT p.task_id FROM {s}taskkit_task_plan p ORDER BY p.task_id DESC LIMIT `+b.most("$1")+`
+      ) planned JOIN {s}taskkit_queued_task k ON k.id = planned.task_id AND k.execution_component_name = $2 AND k.keep_ms IS NOT NULL
+    ) q WHERE q.workflow_status = 'COMPLETED'
+  ) e GROUP BY target
 ), tried AS (
-  SELECT f.target, count(*) AS tries, min(f.created_date) AS first, max(f.created_date) AS last, max(CAST(f.id AS text)) AS newest
+  SELECT f.target, f.task, count(*) AS tries, min(f.created_date) AS first, max(f.created_date) AS last, max(CAST(f.id AS text)) AS newest
   FROM failed f LEFT JOIN delivered d ON d.target = f.target WHERE f.target IS NOT NULL AND (d.last IS NULL OR d.last < f.created_date)
   GROUP BY f.target, f.task
 ), silent AS (
-  SELECT target, count(*) AS notices, CAST(sum(tries) AS bigint) AS tries, min(first) AS first, max(last) AS last, max(newest) AS newest
+  SELECT target, count(*) AS notices, CAST(sum(tries) AS bigint) AS tries, min(first) AS first, max(last) AS last
   FROM tried GROUP BY target HAVING sum(tries) >= $4 ORDER BY sum(tries) DESC, target LIMIT $5
+), newest AS (
+  SELECT target, newest, row_number() OVER (PARTITION BY target ORDER BY newest DESC) AS place FROM tried
 )
 SELECT s.target, s.notices, s.tries, s.first, s.last, q.id, q.workflow_status, a.code
-FROM silent s JOIN {s}taskkit_task_attempt a ON a.id = `+b.id("s.newest")+` JOIN {s}taskkit_queued_task q ON q.id = a.task_id ORDER BY s.tries DESC, s.target`),
+FROM silent s JOIN newest n ON n.target = s.target AND n.place <= $5 JOIN {s}taskkit_task_attempt a ON a.id = `+b.id("n.newest")+` JOIN {s}taskkit_queued_task q ON q.id = a.task_id
+ORDER BY s.tries DESC, s.target, n.place`),
 		[]any{int64(store.DiagnosisRead), notice.Kind, Millis(since), int64(tries), int64(store.FailingListed)}, func(rows *sql.Rows) error {
 			var (
 				f      store.FailingTarget
 				status string
 			)
-			err := rows.Scan(&f.Target, &f.Notices, &f.Tries, sqlrows.Time(&f.First), sqlrows.Time(&f.Last), &f.Example, &status, &f.Code)
-			f.ExampleStatus = lifecycle.Status(status)
-			found = append(found, f)
-			return err
+			if err := rows.Scan(&f.Target, &f.Notices, &f.Tries, sqlrows.Time(&f.First), sqlrows.Time(&f.Last), &f.Example, &status, &f.Code); err != nil {
+				return err
+			}
+			if len(found) == 0 || found[len(found)-1].Target != f.Target {
+				found = append(found, f)
+			}
+			if s := lifecycle.Status(status); s == lifecycle.Failure || s == lifecycle.Error {
+				last := &found[len(found)-1]
+				last.Dead = append(last.Dead, f.Example)
+			}
+			return nil
 		})
 	if err != nil {
 		return nil, fmt.Errorf("look for targets that take no notifications: %w", err)

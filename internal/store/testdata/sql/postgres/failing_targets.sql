@@ -10,23 +10,33 @@ WITH failed AS (
   WHERE n.created_date > clock_timestamp() - $3::bigint::float8 * interval '1 millisecond'
 ), delivered AS (
   SELECT target, max(ended) AS last FROM (
-    SELECT q.workflow_status AS status, q.workflow_stopped_date AS ended,
-        q.execution_spec ->> CAST('target' AS text) AS target
-    FROM "taskkit".taskkit_queued_task q WHERE q.execution_component_name = $2
-        AND q.workflow_stopped_date IS NOT NULL AND q.keep_ms IS NULL
-    ORDER BY q.workflow_stopped_date DESC LIMIT (SELECT $1::bigint)
-  ) e WHERE status = 'COMPLETED' GROUP BY target
+    SELECT q.workflow_stopped_date AS ended, coalesce(q.execution_spec,
+        (SELECT p.spec FROM "taskkit".taskkit_task_plan p WHERE p.task_id = q.id)) ->> CAST('target' AS text) AS target FROM (
+      SELECT * FROM (
+        SELECT e.id, e.workflow_status, e.workflow_stopped_date,
+            e.execution_spec FROM "taskkit".taskkit_queued_task e
+        WHERE e.execution_component_name = $2 AND e.workflow_stopped_date IS NOT NULL AND e.keep_ms IS NULL
+        ORDER BY e.workflow_stopped_date DESC LIMIT (SELECT $1::bigint)
+      ) ended UNION ALL SELECT k.id, k.workflow_status, k.workflow_stopped_date, k.execution_spec FROM (
+        SELECT p.task_id FROM "taskkit".taskkit_task_plan p ORDER BY p.task_id DESC LIMIT (SELECT $1::bigint)
+      ) planned JOIN "taskkit".taskkit_queued_task k ON k.id = planned.task_id
+          AND k.execution_component_name = $2 AND k.keep_ms IS NOT NULL
+    ) q WHERE q.workflow_status = 'COMPLETED'
+  ) e GROUP BY target
 ), tried AS (
-  SELECT f.target, count(*) AS tries, min(f.created_date) AS first, max(f.created_date) AS last,
+  SELECT f.target, f.task, count(*) AS tries, min(f.created_date) AS first, max(f.created_date) AS last,
       max(CAST(f.id AS text)) AS newest
   FROM failed f LEFT JOIN delivered d ON d.target = f.target WHERE f.target IS NOT NULL
       AND (d.last IS NULL OR d.last < f.created_date)
   GROUP BY f.target, f.task
 ), silent AS (
   SELECT target, count(*) AS notices, CAST(sum(tries) AS bigint) AS tries, min(first) AS first,
-      max(last) AS last, max(newest) AS newest
+      max(last) AS last
   FROM tried GROUP BY target HAVING sum(tries) >= $4 ORDER BY sum(tries) DESC, target LIMIT $5
+), newest AS (
+  SELECT target, newest, row_number() OVER (PARTITION BY target ORDER BY newest DESC) AS place FROM tried
 )
 SELECT s.target, s.notices, s.tries, s.first, s.last, q.id, q.workflow_status, a.code
-FROM silent s JOIN "taskkit".taskkit_task_attempt a ON a.id = s.newest::text::uuid JOIN "taskkit".taskkit_queued_task q ON q.id = a.task_id ORDER BY s.tries DESC,
-    s.target;
+FROM silent s JOIN newest n ON n.target = s.target
+    AND n.place <= $5 JOIN "taskkit".taskkit_task_attempt a ON a.id = n.newest::text::uuid JOIN "taskkit".taskkit_queued_task q ON q.id = a.task_id
+ORDER BY s.tries DESC, s.target, n.place;
