@@ -110,6 +110,10 @@ func TestCommands(t *testing.T) {
 		if strings.Contains(listed, "defaults") {
 			t.Errorf("the misspelt queue exists:\n%s", listed)
 		}
+		for _, flag := range []string{"--due", "--approval", "--transaction"} {
+			expect(t, 2, flag+": it is negative", args("doctor", flag, "-1h")...)
+			expect(t, 2, `"`+flag+`" flag: want a duration`, args("doctor", flag, "ten")...)
+		}
 		expect(t, 0, "queue soon is paused", args("queues", "pause", "soon", "--new")...)
 		expect(t, 0, "", args("pause", short)...)
 		expect(t, 0, "paused", args("explain", short)...)

@@ -68,7 +68,7 @@ var scheduleNames = map[string]string{
 }
 
 var (
-	optionName   = regexp.MustCompile(`\b(?:(?:Settings|Filter|Failures|ItemBounds|Client)\.)?[A-Za-z]+\b`)
+	optionName   = regexp.MustCompile(`\b(?:(?:Settings|Filter|Failures|ItemBounds|Client|Options)\.)?[A-Za-z]+\b`)
 	argumentName = regexp.MustCompile(`^[a-z]+: `)
 )
 

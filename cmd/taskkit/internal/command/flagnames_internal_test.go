@@ -76,6 +76,11 @@ func TestFlagNames(t *testing.T) {
 			}
 		}
 	}
+	for name, flag := range flagNames {
+		if got := sentence(&taskkit.OptionError{Option: name, Problem: "no"}); !strings.HasSuffix(got, flag+": no") {
+			t.Errorf("an error about %s says %q, want %s", name, got, flag)
+		}
+	}
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no source here: %v", err)
