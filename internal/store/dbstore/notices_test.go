@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/testdb"
@@ -185,6 +186,52 @@ func TestNoticesOverdue(t *testing.T) {
 		exec("UPDATE taskkit_queued_task SET control = '' WHERE id = $1", ids[0].String())
 		expire(1)
 		e.expect("ended", e.notices(ids...), "0 late ops deadline_exceeded", "0 overdue ops", "2 late ops deadline_exceeded")
+	})
+}
+
+// A task whose deadline is over and that has ended is not overdue: neither one that ended before, nor one that ends after the maintenance has read it,
+// which here a trigger does once the maintenance fails another.
+func TestNoticesOverdueEnded(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, db *testdb.DB) {
+		e := newNoticeEnv(t, db)
+		over := func(t *store.NewTask) { t.Options.Deadline, t.Options.Keep = time.Now().Add(-time.Minute), time.Hour }
+		ended := e.submit("ops:overdue", over)
+		applied, err := e.s.Apply(t.Context(), noticeProcess, []*store.Write{{Lease: e.claim()[ended], To: lifecycle.Completed, Attempts: 1}})
+		e.ok(err)
+		if !applied[0].OK {
+			t.Fatal("the task has not ended")
+		}
+		ending, open, late := e.submit("ops:overdue", over), e.submit("ops:overdue", over), e.submit("", over)
+		end := ""
+		for _, to := range []string{
+			"workflow_status = 'SCHEDULING', control = '', fence = 1, scheduled_by_process = '" + noticeProcess + "'",
+			"workflow_status = 'ERROR', scheduled_by_process = NULL, workflow_stopped_date = '2026-01-01 00:00:00.000'",
+		} {
+			end += "UPDATE taskkit_queued_task SET " + to + " WHERE id = '" + ending.String() + "'; "
+		}
+		when := " WHEN (NEW.id = '" + late.String() + "' AND NEW.workflow_status = 'FAILURE') "
+		statements := []string{"CREATE TRIGGER ends AFTER UPDATE ON taskkit_queued_task" + when + "BEGIN " + end + "END"}
+		if db.Dialect == dialect.Postgres {
+			statements = []string{
+				"CREATE FUNCTION ends() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN " + end + "RETURN NULL; END $$",
+				"CREATE TRIGGER ends AFTER UPDATE ON taskkit_queued_task FOR EACH ROW" + when + "EXECUTE FUNCTION ends()",
+			}
+		}
+		for _, s := range append(statements,
+			"UPDATE taskkit_queued_task SET control = 'PAUSE' WHERE id IN ('"+ending.String()+"', '"+open.String()+"')",
+			"UPDATE taskkit_task_plan SET expiry_date = '2020-01-01 00:00:00.000'") {
+			_, err := db.ExecContext(t.Context(), s)
+			e.ok(err)
+		}
+		x, err := e.s.ExpireTasks(t.Context(), noticeProcess, 10, 10)
+		e.ok(err)
+		task, err := e.s.Task(t.Context(), ending)
+		e.ok(err)
+		if !slices.Equal(x.Failed, []uuid.UUID{late}) || task.Status != lifecycle.Error {
+			t.Errorf("failed %v, want %v; the task that the trigger ends is %s", x.Failed, late, task.Status)
+		}
+		e.expect("overdue", e.notices(ended, ending, open), "2 overdue ops")
 	})
 }
 
