@@ -2,6 +2,7 @@ package tasknotify
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 )
 
@@ -46,7 +47,7 @@ func SlackBody(m *Message) (body []byte, contentType string, err error) {
 }
 
 // TeamsBody is the [Webhook.Body] of a workflow of Microsoft Teams that posts what its webhook gets: a message with an adaptive card. Texts of the
-// notification are escaped, so they are no Markdown.
+// notification are escaped, so they are no Markdown and no functions of cards.
 func TeamsBody(m *Message) (body []byte, contentType string, err error) {
 	type block struct {
 		Type   string `json:"type"`
@@ -72,7 +73,7 @@ func TeamsBody(m *Message) (body []byte, contentType string, err error) {
 	}
 	c := card{Schema: "http://adaptivecards.io/schemas/adaptive-card.json", Type: "AdaptiveCard", Version: "1.4"}
 	for i, line := range messageLines(m) {
-		b := block{Type: "TextBlock", Text: teamsReplacer.Replace(line), Wrap: true}
+		b := block{Type: "TextBlock", Text: teamsText(line), Wrap: true}
 		if i == 0 {
 			b.Weight = "Bolder"
 		}
@@ -93,9 +94,18 @@ var (
 	slackReplacer = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 	// slackLink escapes an address within <address|text>.
 	slackLink = strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C")
-	// teamsReplacer escapes Markdown.
-	teamsReplacer = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "`", "\\`", "#", `\#`, "<", "&lt;", ">", "&gt;", "&", "&amp;")
+	// teamsReplacer escapes Markdown, and the brace that begins a function of adaptive cards, such as {{DATE(...)}}.
+	teamsReplacer = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "`", "\\`", "#", `\#`, "~", `\~`, "{", `\{`, "<", "&lt;", ">", "&gt;", "&", "&amp;")
+	// teamsMarker matches what begins a list at the start of a line and is no markup elsewhere.
+	teamsMarker = regexp.MustCompile(`^ *(?:[-+]|[0-9]+[.)])`)
 )
+
+// teamsText returns a line as the text of a block of an adaptive card.
+func teamsText(line string) string {
+	return teamsMarker.ReplaceAllStringFunc(teamsReplacer.Replace(line), func(marker string) string {
+		return marker[:len(marker)-1] + `\` + marker[len(marker)-1:]
+	})
+}
 
 // webLink returns a link of the web on one line; "" for any other, and for one that is too long.
 func webLink(s string) string {

@@ -63,6 +63,44 @@ func TestChatBodies(t *testing.T) {
 	}
 }
 
+// What begins a list or is a function of a card is a text for Teams.
+func TestTeamsMarkup(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{
+		"- a":                                   `\- a`,
+		"  - a - b":                             `  \- a - b`,
+		"+ a":                                   `\+ a`,
+		"* a":                                   `\* a`,
+		"# a":                                   `\# a`,
+		"1. a 2. b":                             `1\. a 2. b`,
+		"12) a":                                 `12\) a`,
+		"---":                                   `\---`,
+		"~~a~~":                                 `\~\~a\~\~`,
+		"> a":                                   "&gt; a",
+		"-5 a":                                  `\-5 a`,
+		"3 a-b c.d":                             "3 a-b c.d",
+		"{{DATE(2026-05-04T12:00:00Z)}}":        `\{\{DATE(2026-05-04T12:00:00Z)}}`,
+		"x {{TIME(2026-05-04T12:00:00Z)}} ${y}": `x \{\{TIME(2026-05-04T12:00:00Z)}} $\{y}`,
+		"a\n- b":                                "a - b",
+	} {
+		body, _, err := tasknotify.TeamsBody(&tasknotify.Message{Notice: notice.Notice{Event: notice.FindingOpened, Code: code}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var message struct {
+			Attachments []struct {
+				Content struct{ Body []struct{ Text string } }
+			}
+		}
+		if err := json.Unmarshal(body, &message); err != nil {
+			t.Fatal(err)
+		}
+		if got := message.Attachments[0].Content.Body[0].Text; got != want+" was found" {
+			t.Errorf("%q is %q, want %q", code, got, want+" was found")
+		}
+	}
+}
+
 // A chat takes what it gets, however long the texts are, and no text changes the direction of another or hides in it.
 func TestChatBounds(t *testing.T) {
 	t.Parallel()
