@@ -109,22 +109,38 @@ func (p *program) run(args ...string) (status int, out, errs string) {
 // runUntil is run with an input, and interrupts the command when it has written a text.
 func (p *program) runUntil(text, in string, args ...string) (status int, out, errs string) {
 	p.Helper()
-	return p.execute(text, in, append([]string{"tasks"}, args...)...)
+	return p.until(text, in, append([]string{"tasks"}, args...)...)
+}
+
+// deleting is run, and calls a function when the command has written a text.
+func (p *program) deleting(text string, remove func() error, args ...string) (status int, out, errs string) {
+	p.Helper()
+	var once sync.Once
+	o, e := &output{onWrite: func(written string) {
+		if strings.Contains(written, text) {
+			once.Do(func() {
+				if err := remove(); err != nil {
+					p.Error(err)
+				}
+			})
+		}
+	}}, new(output)
+	return p.execute(testdb.Within(p), o, e, "", append([]string{"tasks"}, args...)...), o.text.String(), e.text.String()
 }
 
 // complete returns what a shell would offer.
 func (p *program) complete(args ...string) (status int, out, errs string) {
 	p.Helper()
-	return p.execute("", "", append([]string{cobra.ShellCompRequestCmd}, args...)...)
+	return p.until("", "", append([]string{cobra.ShellCompRequestCmd}, args...)...)
 }
 
 // script returns the completion of a shell.
 func (p *program) script(shell string) (status int, out, errs string) {
 	p.Helper()
-	return p.execute("", "", "completion", shell)
+	return p.until("", "", "completion", shell)
 }
 
-func (p *program) execute(text, in string, args ...string) (status int, out, errs string) {
+func (p *program) until(text, in string, args ...string) (status int, out, errs string) {
 	p.Helper()
 	ctx, cancel := context.WithCancel(testdb.Within(p))
 	defer cancel()
@@ -134,6 +150,11 @@ func (p *program) execute(text, in string, args ...string) (status int, out, err
 		}
 	}}
 	e := new(output)
+	return p.execute(ctx, o, e, in, args...), o.text.String(), e.text.String()
+}
+
+func (p *program) execute(ctx context.Context, o, e *output, in string, args ...string) (status int) {
+	p.Helper()
 	root := &cobra.Command{Use: "campus"}
 	root.AddCommand(taskkitcli.Command(p.config))
 	root.SetOut(o)
@@ -141,7 +162,7 @@ func (p *program) execute(text, in string, args ...string) (status int, out, err
 	root.SetIn(strings.NewReader(in))
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	return taskkitcli.ExitStatus(err), o.text.String(), e.text.String()
+	return taskkitcli.ExitStatus(err)
 }
 
 // want executes a command and checks its status and a part of what it writes. It returns the output.

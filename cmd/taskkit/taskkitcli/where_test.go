@@ -30,6 +30,8 @@ func TestWhere(t *testing.T) {
 		p.want(2, "there is no filter frob: use kind, status, owner", "rm", "--where", "frob:x", "--yes")
 		p.want(2, "no index has reason", "rm", "--where", "reason:x", "--yes")
 		p.want(2, "--where selects the tasks: leave out @last", "rm", "@last", "--where", "all")
+		p.want(2, "tasks approve takes no --where: name each task by its id", "approve", "--where", "all")
+		p.want(2, "unknown flag: --where", "workers", "--where", "all")
 		p.want(2, "--yes and --dry-run need --where", "rm", "@last", "--yes")
 		p.want(0, "pause: 3, refused: 0\n", "pause", "--where", "kind:watch owner:"+kurt, "--yes", "--reason", "not now")
 		var report struct {

@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/taskkit"
@@ -106,7 +107,11 @@ func (a *App) Root() *cobra.Command { return a.root }
 // and returns an *[Error]. In help and errors the commands have the names under which they are reached.
 func (a *App) Complete() *cobra.Command {
 	a.root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return a.report(c, usage("%s: see `%s --help`", flagProblem(err), c.CommandPath()))
+		text := flagProblem(err)
+		if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedName() == "where" && strings.Contains(c.Use, "TASK") {
+			text = c.CommandPath() + " takes no --where: name each task by its id"
+		}
+		return a.report(c, usage("%s: see `%s --help`", text, c.CommandPath()))
 	})
 	help := a.root.HelpFunc()
 	a.root.SetHelpFunc(func(c *cobra.Command, args []string) {

@@ -19,7 +19,7 @@ func TestOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	o := outage{screen: screen.New(f)}
+	o := outage{screen: screen.New(f), of: "the database"}
 	for _, c := range []struct {
 		err     error
 		changes bool

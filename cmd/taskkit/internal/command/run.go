@@ -21,9 +21,8 @@ const runName = "run"
 // runFlags are the flags of run, of every kind.
 type runFlags struct {
 	submitFlags
+	applicationFlags
 
-	url     string
-	headers []string
 	file    string
 	csv     string
 	preview bool
@@ -37,8 +36,7 @@ type runFlags struct {
 func (f *runFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.url, "url", "", "start the task in the application at this `URL`, over HTTP, instead of in a database")
-	flags.StringArrayVar(&f.headers, "header", nil, "with --url: `header` of each request, such as \"X-Person: 01890a5d-...\"; may be repeated. "+authorizationEnv+" has that for Authorization")
+	f.applicationFlags.add(flags, "start the task in the application at this `URL`, over HTTP, instead of in a database")
 	flags.StringVar(&f.file, "file", "", "`file` with the spec as JSON, or - for the standard input; flags replace its fields")
 	flags.StringVar(&f.csv, "csv", "", "`file` with the list of targets, or -: the only column, or one named item or as the list")
 	flags.BoolVar(&f.preview, "preview", false, "find out what would be changed, and change nothing")
@@ -264,8 +262,9 @@ func (a *App) start(c *cobra.Command, s *start) error {
 		return usage("--file and --csv cannot both be the standard input")
 	case f.timeout < 0 || f.timeout > 0 && !f.wait:
 		return usage("--timeout accepts a duration like 10m, with --wait")
-	case f.url == "" && len(f.headers) > 0:
-		return usage("--header needs --url")
+	}
+	if err := f.applicationFlags.check(); err != nil {
+		return err
 	}
 	if f.url != "" {
 		return a.startElsewhere(c, s)

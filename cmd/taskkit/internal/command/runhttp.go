@@ -14,14 +14,13 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"taskkit.dev/cmd/taskkit/internal/database"
 	"taskkit.dev/cmd/taskkit/internal/screen"
 	"taskkit.dev/internal/specform"
-	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskhttp"
 )
 
@@ -32,35 +31,67 @@ const authorizationEnv = "TASKKIT_AUTHORIZATION"
 // maxDocument bounds the OpenAPI document of an application.
 const maxDocument = 32 << 20
 
+// applicationFlags name an application that is reached over HTTP.
+type applicationFlags struct {
+	url     string
+	headers []string
+}
+
+func (f *applicationFlags) add(flags *pflag.FlagSet, url string) {
+	flags.StringVar(&f.url, "url", "", url)
+	flags.StringArrayVar(&f.headers, "header", nil, "with --url: `header` of each request, such as \"X-Person: 01890a5d-...\"; may be repeated. "+authorizationEnv+" has that for Authorization")
+}
+
+// check refuses headers that no request has.
+func (f *applicationFlags) check() error {
+	if f.url == "" && len(f.headers) > 0 {
+		return usage("--header needs --url")
+	}
+	return nil
+}
+
 // application is an application that starts tasks over HTTP.
 type application struct {
 	*taskhttp.Client
 
 	header http.Header
+	shown  string   // its address without a password
+	names  []string // of the headers of the command
 }
 
-func newApplication(address string, headers []string) (*application, error) {
-	at, err := url.Parse(address)
+// application returns the application that the flags name.
+func (f *applicationFlags) application() (*application, error) {
+	at, err := url.Parse(f.url)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return nil, usage("--url accepts an address like https://campus.example, not %q", screen.Clean(address))
+		return nil, usage("--url accepts an address like https://campus.example, not %q", screen.Clean(f.url))
 	}
 	at.Path = strings.TrimSuffix(strings.TrimSuffix(at.Path, "/"), "/jobs")
-	app := &application{header: make(http.Header)}
+	app := &application{header: make(http.Header), shown: screen.Clean(at.Redacted())}
 	if text := os.Getenv(authorizationEnv); text != "" {
 		app.header.Set("Authorization", text)
 	}
-	for _, text := range headers {
+	for _, text := range f.headers {
 		name, value, ok := strings.Cut(text, ":")
 		if name = strings.TrimSpace(name); !ok || name == "" {
 			return nil, usage("--header accepts a header like \"X-Person: 01890a5d-...\", not %q", screen.Clean(text))
 		}
 		app.header.Add(name, strings.TrimSpace(value))
+		app.names = append(app.names, screen.Clean(name))
 	}
 	app.Client = &taskhttp.Client{URL: at.String(), Prepare: func(r *http.Request) error {
 		maps.Copy(r.Header, app.header)
 		return nil
 	}}
 	return app, nil
+}
+
+// flags returns the flags that name the same application. They do not repeat the values of headers, which may be secrets.
+func (a *application) flags() string {
+	s := " --url " + database.Shell(a.shown)
+	for _, name := range a.names {
+		s += " --header " + database.Shell(name+": ...")
+	}
+	return s
 }
 
 // document is what is read of the OpenAPI document of an application.
@@ -176,7 +207,7 @@ func (a *App) runElsewhere(c *cobra.Command, args []string) error {
 	case common.url == "":
 		return usage("there is no kind %s: the kinds are %s", screen.Clean(kind), strings.Join(a.Registry.Kinds(), ", "))
 	}
-	app, err := newApplication(common.url, common.headers)
+	app, err := common.application()
 	if err != nil {
 		return err
 	}
@@ -210,7 +241,7 @@ func (a *App) startElsewhere(c *cobra.Command, s *start) error {
 			return usage("%s goes with a database and not with --url: the application decides it", flag)
 		}
 	}
-	app, err := newApplication(f.url, f.headers)
+	app, err := f.application()
 	if err != nil {
 		return err
 	}
@@ -241,66 +272,10 @@ func (a *App) startElsewhere(c *cobra.Command, s *start) error {
 	if err != nil {
 		return err
 	}
-	again := fmt.Sprintf("%s/jobs/%s", app.URL, job.ID)
 	if !f.wait {
 		return a.print(job, func(w io.Writer) {
-			fmt.Fprintln(w, screen.Text(fmt.Sprintf("task %s is started: %s", job.ID, again)))
+			fmt.Fprintln(w, a.named(screen.Text(fmt.Sprintf("task %s is started: %s/jobs/%s; follow it: taskkit watch %s%s", job.ID, app.shown, job.ID, job.ID, app.flags()))))
 		})
 	}
-	return a.followElsewhere(ctx, app, job, again, f.timeout)
-}
-
-// followElsewhere follows a task of an application until it ends.
-func (a *App) followElsewhere(ctx context.Context, app *application, job *taskhttp.Job, again string, timeout time.Duration) error {
-	limited := ctx
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
-	}
-	l := &line{Screen: a.out, off: a.output != tableFormat}
-	var err error
-	for now, failed := range app.Watch(limited, job.ID, 0) {
-		if err = failed; err != nil {
-			break
-		}
-		job = now
-		l.show(jobLine(now))
-	}
-	l.end()
-	switch {
-	case ctx.Err() != nil:
-		return &statusError{exitInterrupted, "stopped watching; the task continues. To see it again: " + again}
-	case limited.Err() != nil:
-		return &statusError{exitTimeout, fmt.Sprintf("task %s has not ended within %v; it continues. To see it again: %s", job.ID, timeout, again)}
-	case errors.Is(err, taskkit.ErrNotFound):
-		return &statusError{exitStopped, fmt.Sprintf("task %s was deleted", job.ID)}
-	case err != nil:
-		return err
-	}
-	if a.output != tableFormat {
-		if err := a.print(job, func(io.Writer) {}); err != nil {
-			return err
-		}
-	}
-	switch {
-	case job.Error != nil:
-		return &statusError{exitFailed, fmt.Sprintf("task %s failed: %s", job.ID, screen.Short(job.Error.Code+": "+job.Error.Title, 200))}
-	case job.Partial:
-		return &statusError{exitStopped, fmt.Sprintf("task %s was stopped before it completed", job.ID)}
-	}
-	return nil
-}
-
-// jobLine formats the line of a task of an application.
-func jobLine(j *taskhttp.Job) string {
-	id := j.ID.String()
-	text := fmt.Sprintf("%s %s  %s", screen.Clean(j.Kind), id[len(id)-8:], j.Status)
-	if p := j.Progress; p != nil {
-		text += "  " + screen.Count(p.Processed)
-		if p.Total != nil {
-			text += "/" + screen.Count(*p.Total)
-		}
-	}
-	return text
+	return a.watchElsewhere(ctx, app, job.ID, job, f.timeout)
 }

@@ -21,7 +21,7 @@ var outputSchemas []byte
 
 // written says what each command writes with -o json: the name of a schema of outputSchemas.
 var written = map[string]string{
-	"ls": "tasks", "dead show": "tasks", "show": "shown", "watch": "task", "explain": "explanation",
+	"ls": "tasks", "dead show": "tasks", "show": "shown", "watch": "started", "explain": "explanation",
 	"run": "started", "continue": "task", "apply": "task", "retry-failed": "task", "approve": "task", "rate": "task",
 	"stop": "request", "pause": "request", "resume": "request", "set": "request", "retry": "request", "rm": "request",
 	"items": "items", "buckets": "buckets", "result": "result",

@@ -15,21 +15,40 @@ import (
 )
 
 func (a *App) watchCommand() *cobra.Command {
-	var timeout time.Duration
+	var (
+		timeout time.Duration
+		at      applicationFlags
+	)
 	c := &cobra.Command{
 		Use:   "watch TASK",
 		Short: "Follow a task until it ends",
 		Long: `Follow a task until it ends, with its items in a second of the last minute of work and
 the time that the rest takes. Ctrl-C ends the command and does not affect the task.
-While the database cannot be reached, the command tries again.
+While the database cannot be reached, the command tries again. With --url it follows a task of
+an application over HTTP (package taskhttp), whose full id must be given, and prints the job with -o json.
 The exit status says how the task ended: 0 completed, 3 failed, 4 stopped or
 deleted, 5 not ended within --timeout.`,
 		Example: `  taskkit watch @last
-  taskkit watch 8057 --timeout 10m && echo done`,
+  taskkit watch 8057 --timeout 10m && echo done
+  taskkit watch 01890a5d-ac96-774b-bcce-b302099a8057 --url https://campus.example`,
 		Args: taskArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if timeout < 0 {
 				return usage("--timeout accepts a duration like 10m, not %v", timeout)
+			}
+			if err := at.check(); err != nil {
+				return err
+			}
+			if at.url != "" {
+				id, err := taskkit.ParseID(args[0])
+				if err != nil {
+					return usage("with --url a task is given by its full id, not as %q", screen.Clean(args[0]))
+				}
+				app, err := at.application()
+				if err != nil {
+					return err
+				}
+				return a.watchElsewhere(c.Context(), app, id, nil, timeout)
 			}
 			return a.on(c, args[0], func(db *Connection, t *taskkit.Task) error {
 				return a.watch(c.Context(), db, t, timeout)
@@ -37,6 +56,7 @@ deleted, 5 not ended within --timeout.`,
 		},
 	}
 	c.Flags().DurationVar(&timeout, "timeout", 0, "give up after this time (default never)")
+	at.add(c.Flags(), "follow a task of the application at this `URL`, over HTTP, instead of one in a database")
 	return c
 }
 
@@ -54,11 +74,20 @@ func (a *App) watch(ctx context.Context, db *Connection, t *taskkit.Task, timeou
 	case err != nil:
 		return err
 	case ended.Partial:
-		return &statusError{exitStopped, fmt.Sprintf("task %s was stopped before it completed", ended.ID)}
+		return wasStopped(ended.ID)
 	case ended.Status != taskkit.StatusCompleted:
 		return failure(ended)
 	}
 	return nil
+}
+
+// wasStopped and wasDeleted return the errors for a task that was stopped or deleted.
+func wasStopped(id taskkit.ID) error {
+	return &statusError{exitStopped, fmt.Sprintf("task %s was stopped before it completed", id)}
+}
+
+func wasDeleted(id taskkit.ID) error {
+	return &statusError{exitStopped, fmt.Sprintf("task %s was deleted", id)}
 }
 
 // failure is the error for a task that failed.
@@ -75,7 +104,7 @@ func (a *App) wait(ctx context.Context, db *Connection, t *taskkit.Task, timeout
 		limited, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	failed := outage{screen: a.err}
+	failed := outage{screen: a.err, of: "the database"}
 	rate := speedReader{client: db.Client}
 	ended, err := db.Wait(limited, t.ID, func(now *taskkit.Task, err error) {
 		if failed.changes(err) {
@@ -96,7 +125,7 @@ func (a *App) wait(ctx context.Context, db *Connection, t *taskkit.Task, timeout
 	case limited.Err() != nil:
 		return nil, &statusError{exitTimeout, fmt.Sprintf("task %s has not ended within %v; it continues%s", t.ID, timeout, failed.suffix())}
 	case errors.Is(err, taskkit.ErrNotFound):
-		return nil, &statusError{exitStopped, fmt.Sprintf("task %s was deleted", t.ID)}
+		return nil, wasDeleted(t.ID)
 	default:
 		return nil, err
 	}

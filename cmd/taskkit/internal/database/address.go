@@ -119,11 +119,14 @@ func (a Address) Text() string {
 }
 
 // Shell returns String, quoted for a shell if needed.
-func (a Address) Shell() string {
-	if !strings.ContainsAny(a.shown, " \t\n'\"\\$`&|;<>()*?[]#~!{}") {
-		return a.shown
+func (a Address) Shell() string { return Shell(a.shown) }
+
+// Shell returns a text, quoted for a shell if needed.
+func Shell(text string) string {
+	if !strings.ContainsAny(text, " \t\n'\"\\$`&|;<>()*?[]#~!{}") {
+		return text
 	}
-	return "'" + strings.ReplaceAll(a.shown, "'", `'\''`) + "'"
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // escapePath escapes the characters that SQLite would not read as part of the
