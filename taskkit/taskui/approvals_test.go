@@ -19,8 +19,13 @@ var hashShown = regexp.MustCompile(`SHA-256 <code>([0-9a-f]{64})</code>`)
 // decide sends a form of the page of an approval.
 func (e *env) decide(tb testing.TB, id taskkit.ID, verb, reason string) answer {
 	tb.Helper()
+	return e.decideAsSeen(tb, e.page(tb, "/tasks/approvals/"+id.String(), http.StatusOK), id, verb, reason)
+}
+
+// decideAsSeen sends a form of the page of an approval that was read before.
+func (e *env) decideAsSeen(tb testing.TB, a answer, id taskkit.ID, verb, reason string) answer {
+	tb.Helper()
 	page := "approvals/" + id.String()
-	a := e.page(tb, "/tasks/"+page, http.StatusOK)
 	for _, m := range formOf.FindAllStringSubmatch(a.body, -1) {
 		if !strings.HasSuffix(m[1], "/"+verb) {
 			continue
@@ -101,6 +106,40 @@ func TestApprovals(t *testing.T) {
 		}
 		e.page(t, "/tasks/approvals/x", http.StatusNotFound)
 		e.page(t, "/tasks/approvals?before=x", http.StatusNotFound)
+	})
+}
+
+// What is approved is what was seen: an approval is refused when the report of the preview has changed since the page was opened. The page of the task has
+// no other way to approve it.
+func TestApprovalOfWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		e := newEnv(t, db)
+		preview := e.submit(t, []int{1, 2, 3}, taskkit.WithPreview())
+		e.run(t, preview)
+		id, err := e.client.Apply(t.Context(), preview, taskkit.WithApproval(), taskkit.WithActor(e.people[operator].ID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := e.page(t, "/tasks/approvals/"+id.String(), http.StatusOK)
+		seen.wants(t, "3 items processed")
+		if _, err := e.client.Delete(t.Context(), preview); err != nil {
+			t.Fatal(err)
+		}
+		if a := e.decideAsSeen(t, seen, id, "approve", ""); a.status != http.StatusConflict || !strings.Contains(a.body, "It has changed since the page was opened") {
+			t.Errorf("after the report has changed: %d\n%s", a.status, a.body)
+		}
+		task := e.page(t, path(id), http.StatusOK)
+		task.wants(t, `href="../approvals/`+id.String()+`">Approve</a>`)
+		e.page(t, path(id)+"/approve", http.StatusNotFound)
+		form := url.Values{"key": {"k"}, "revision": {firstOf(t, revisionForm, task.body)}}.Encode()
+		if a := e.do(t, http.MethodPost, path(id)+"/approve", form); a.status != http.StatusMethodNotAllowed {
+			t.Errorf("an approval without what was seen: %d", a.status)
+		}
+		if task, err := e.client.Task(t.Context(), id); err != nil || task.Control != taskkit.ControlPause {
+			t.Fatalf("%+v, %v", task, err)
+		}
+		e.done(t, e.decide(t, id, "approve", "")).wants(t, "The task was approved.")
 	})
 }
 

@@ -20,6 +20,8 @@ type verb struct {
 	destroys bool
 	// sensible reports whether the status of a task makes the verb worth a form, or worth saying why it is refused.
 	sensible func(t *taskkit.Task) bool
+	// page returns the path of the page that has the form, and its action. Nil: the page of the task has them.
+	page func(taskkit.ID) string
 	// refusal returns the error of the request as Refusals has it. Nil: check decides.
 	refusal func(*taskkit.Refusals) error
 	check   func(*taskkit.Client, context.Context, taskkit.ID) error
@@ -33,8 +35,8 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{
-			op: taskhttp.OpApprove, button: "Approve", text: "The task goes on.", sensible: isPaused,
-			refusal: func(r *taskkit.Refusals) error { return r.Approve }, do: simple((*taskkit.Client).Approve),
+			op: taskhttp.OpApprove, button: "Approve", sensible: isPaused, page: approvalPath, // what is approved must be seen first
+			refusal: func(r *taskkit.Refusals) error { return r.Approve },
 		},
 		{
 			op: taskhttp.OpResume, button: "Resume", text: "The task goes on where it was paused.", sensible: isPaused,
@@ -140,7 +142,7 @@ func (r *request) offers(ctx context.Context, t *taskkit.Task) (forms []verbForm
 		form := r.form(v, t, why)
 		switch {
 		case why == nil, reachedLimit(why) && v.op == taskhttp.OpResume:
-			form.Dialog = true
+			form.Dialog = v.page == nil
 			forms = append(forms, form)
 		default:
 			refused = append(refused, refusedVerb{v.button, errorText(why)})
@@ -181,6 +183,9 @@ func (r *request) form(v verb, t *taskkit.Task, why error) verbForm {
 		ID: "do-" + string(v.op), Verb: string(v.op), Path: taskPath(t.ID) + "/" + string(v.op), Back: taskPath(t.ID), Button: v.button, Text: v.text,
 		Revision: revision(t), Destroys: v.destroys,
 	}
+	if v.page != nil {
+		f.Path = v.page(t.ID)
+	}
 	if v.fields != nil {
 		f.Fields = v.fields(t, why)
 	}
@@ -200,6 +205,9 @@ func revision(t *taskkit.Task) string {
 func verbActions() []action {
 	var all []action
 	for _, v := range verbs() {
+		if v.page != nil {
+			continue
+		}
 		all = append(all, action{
 			path: "task/{id}/" + string(v.op), op: v.op, destroys: v.destroys,
 			do: func(r *request, reason string) (string, string, error) {
@@ -230,7 +238,7 @@ func verbActions() []action {
 func confirm(r *request) (any, error) {
 	all := verbs()
 	i := slices.IndexFunc(all, func(v verb) bool { return string(v.op) == r.PathValue("verb") })
-	if i < 0 {
+	if i < 0 || all[i].page != nil {
 		return nil, errNoPage
 	}
 	t, err := r.taskFor(r.Context(), all[i].op)

@@ -20,8 +20,8 @@ import (
 	"taskkit.dev/taskkit/taskui"
 )
 
-// verbsOf are all verbs, by the text of their path.
-var verbsOf = []string{"approve", "resume", "pause", "retry", "retry-failed", "continue", "apply", "change", "stop", "delete"}
+// verbsOf are the verbs with a form on the page of the task, by the text of their path.
+var verbsOf = []string{"resume", "pause", "retry", "retry-failed", "continue", "apply", "change", "stop", "delete"}
 
 // press sends the form of a verb as the page of the task has it, and returns the page to which the answer leads.
 func (e *env) press(tb testing.TB, id taskkit.ID, verb string, fields url.Values) answer {
@@ -75,7 +75,8 @@ func TestVerbs(t *testing.T) {
 			return err == nil && task.Control == taskkit.ControlPause
 		})
 		e.as(operator).page(t, path(careful), http.StatusOK).wants(t, "Approve is not possible")
-		e.press(t, careful, "approve", nil).wants(t, "The task was approved.")
+		e.page(t, path(careful), http.StatusOK).wants(t, `<a class="button" href="../approvals/`+careful.String()+`">Approve</a>`, `no id="do-approve"`, "no Approve is not possible")
+		e.done(t, e.decide(t, careful, "approve", "")).wants(t, "The task was approved.")
 		e.ended(t, careful)
 	})
 }
