@@ -49,11 +49,22 @@ func approvals(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	refusals, err := r.d.client.Refusals(ctx, r.actor(), found...)
-	if err != nil {
+	v := &approvalsView{}
+	if v.Mine, v.Others, err = r.byApprover(ctx, found); err != nil {
 		return nil, err
 	}
-	v := &approvalsView{}
+	if next != uuid.Nil {
+		v.Next, v.Bounded = withParameter("approvals", "before", next.String()), true
+	}
+	return v, nil
+}
+
+// byApprover divides tasks that wait for approval into tasks that the person can approve and others.
+func (r *request) byApprover(ctx context.Context, found []*taskkit.Task) (mine, others []approvalRow, err error) {
+	refusals, err := r.d.client.Refusals(ctx, r.actor(), found...)
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, t := range found {
 		no := refusals[t.ID]
 		if no == nil { // it was deleted meanwhile
@@ -61,15 +72,12 @@ func approvals(r *request) (any, error) {
 		}
 		row := approvalRow{Task: t, Path: approvalPath(t.ID), Why: clean(t.ControlReason), Requester: r.requester(t), Bar: newBar(t.Progress)}
 		if row.Refused = r.cannotApprove(ctx, t, no.Approve); row.Refused == "" {
-			v.Mine = append(v.Mine, row)
+			mine = append(mine, row)
 		} else {
-			v.Others = append(v.Others, row)
+			others = append(others, row)
 		}
 	}
-	if next != uuid.Nil {
-		v.Next, v.Bounded = withParameter("approvals", "before", next.String()), true
-	}
-	return v, nil
+	return mine, others, nil
 }
 
 // awaitApproval reads tasks that wait for approval, the newest first. They are looked for among a bounded number of tasks: next is where the reading goes

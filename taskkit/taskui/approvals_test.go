@@ -64,6 +64,13 @@ func TestApprovals(t *testing.T) {
 			t.Errorf("the hash is another one for another person: %s, %s", hash, again)
 		}
 
+		// Only people who can approve it have it among what needs them.
+		for person, needed := range map[string]bool{admin: true, operator: false, stopper: false, reader: false, owner: false} {
+			if home := e.as(person).page(t, "/tasks/", http.StatusOK); strings.Contains(home.body, "ops_demo waits for approval") != needed {
+				t.Errorf("the page Home of %s: want %t\n%s", person, needed, home.body)
+			}
+		}
+
 		// The requester, and people without the right.
 		mine := e.as(operator).page(t, page, http.StatusOK)
 		mine.wants(t, "somebody other than its owner", ">Refuse</button>")

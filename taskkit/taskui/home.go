@@ -169,16 +169,18 @@ func (r *request) failures(ctx context.Context, v *homeView) error {
 	return nil
 }
 
-// awaiting adds the newest tasks that wait for an approval.
+// awaiting adds the tasks that the person can approve, of the newest that wait for approval.
 func (r *request) awaiting(ctx context.Context, v *homeView) error {
-	found, _, err := r.tasks(ctx, taskkit.Filter{Approval: true, Children: true, Limit: needsOfHome})
+	found, _, err := r.awaitApproval(ctx, uuid.Nil)
 	if err != nil {
 		return err
 	}
-	for _, t := range found {
-		if r.may(ctx, taskhttp.OpApprove, t) {
-			v.Needs = append(v.Needs, need{taskdoctor.Warning, clean(t.Kind + " waits for approval" + because(t.Reason)), approvalPath(t.ID), "", ""})
-		}
+	mine, _, err := r.byApprover(ctx, found)
+	if err != nil {
+		return err
+	}
+	for _, t := range mine {
+		v.Needs = append(v.Needs, need{taskdoctor.Warning, clean(t.Kind + " waits for approval" + because(t.Reason)), t.Path, "", ""})
 	}
 	return nil
 }
