@@ -16,6 +16,8 @@ import (
 
 var hashShown = regexp.MustCompile(`SHA-256 <code>([0-9a-f]{64})</code>`)
 
+var reportShown = regexp.MustCompile(`(?s)(<p>[0-9]+ items processed.*?)</section>`)
+
 // decide sends a form of the page of an approval.
 func (e *env) decide(tb testing.TB, id taskkit.ID, verb, reason string) answer {
 	tb.Helper()
@@ -129,7 +131,10 @@ func TestApprovalOfWhatWasSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen := e.page(t, "/tasks/approvals/"+id.String(), http.StatusOK)
-		seen.wants(t, "3 items processed")
+		seen.wants(t, "3 items processed", "The real task will take about", "greeted")
+		if own := e.page(t, path(preview), http.StatusOK); firstOf(t, reportShown, own.body) != firstOf(t, reportShown, seen.body) {
+			t.Errorf("the page of the preview has another report than the page of the approval:\n%s\n%s", own.body, seen.body)
+		}
 		if _, err := e.client.Delete(t.Context(), preview); err != nil {
 			t.Fatal(err)
 		}
