@@ -120,7 +120,7 @@ func TestPartsAreLive(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, sqlite(t))
 	id := submit(t, e, piecesKind, piecesSpec{Pieces: []string{"a"}})
-	for _, page := range []string{"/tasks/?live=home", "/tasks/list?live=list", path(id) + "?live=task"} {
+	for _, page := range []string{"/tasks/?live=home", "/tasks/list?live=list", path(id) + "?live=task", path(id) + "?live=facts"} {
 		first := e.do(t, http.MethodGet, page, "")
 		tag := first.header.Get("Etag")
 		if first.status != http.StatusOK || tag == "" || strings.Contains(first.body, "<main") {
@@ -130,6 +130,12 @@ func TestPartsAreLive(t *testing.T) {
 			t.Errorf("GET %s again: %d\n%s", page, again.status, again.body)
 		}
 	}
+	facts := e.do(t, http.MethodGet, path(id)+"?live=facts", "")
+	facts.wants(t, "<dt>Priority</dt><dd><bdi>2</bdi>", "no <dialog", "no <section")
+	if _, err := e.client.Change(t.Context(), id, taskkit.Settings{Priority: taskkit.PriorityIdle}); err != nil {
+		t.Fatal(err)
+	}
+	e.do(t, http.MethodGet, path(id)+"?live=facts", "", "If-None-Match", facts.header.Get("Etag")).wants(t, "<dt>Priority</dt><dd><bdi>4</bdi>")
 	tag := e.do(t, http.MethodGet, path(id)+"?live=task", "").header.Get("Etag")
 	if _, err := e.client.Pause(t.Context(), id); err != nil {
 		t.Fatal(err)

@@ -69,6 +69,9 @@ func showTask(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.URL.Query().Get("live") == "facts" { // they need no more than the task
+		return &taskView{Task: t, Facts: r.facts(t)}, nil
+	}
 	v := &taskView{Task: t, Status: statusText(t), Class: statusClass(t), Bar: newBar(t.Progress), Operator: r.operator()}
 	if v.Progress, err = c.Progress(ctx, t.ID); err != nil {
 		return nil, err
