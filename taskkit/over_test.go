@@ -69,7 +69,7 @@ func runOver[T comparable](t *testing.T, db *testdb.DB, name string, ids iter.Se
 	if before.Spec.Remark != "n" || len(before.Spec.Targets) != 0 || before.Task.Progress.Total != int64(len(want)) {
 		t.Errorf("%s: spec %+v and total %d before the run", name, before.Spec, before.Task.Progress.Total)
 	}
-	if string(before.Task.SpecJSON) != `{"remark":"n","targets":[]}` {
+	if string(before.Task.SpecJSON) != `{"remark":"n","targets":null}` {
 		t.Errorf("%s: the spec is shown as %s", name, before.Task.SpecJSON)
 	}
 	stop := started(t, db, registered(k, x), quick(t, db))

@@ -35,7 +35,7 @@ func NewCodec[T any](size func(v *T) int, write func(e *Encoder, v *T), read fun
 // Reflected returns a codec that works by reflection. It is slower than generated
 // code.
 func Reflected[T any]() Codec[T] {
-	opts := json.JoinOptions(json.RejectUnknownMembers(true), json.Deterministic(true),
+	opts := json.JoinOptions(json.RejectUnknownMembers(true), json.Deterministic(true), json.FormatNilSliceAsNull(true), json.FormatNilMapAsNull(true),
 		jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
 	return Codec[T]{
 		append: func(dst []byte, v *T) ([]byte, error) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -173,6 +174,30 @@ func TestEncodeTooLarge(t *testing.T) {
 		var e *taskjson.Error
 		if (err == nil) != want || err != nil && (!errors.As(err, &e) || e.Problem != taskjson.TooLarge || e.Pointer != "") {
 			t.Errorf("%d bytes more than fit: got %v", extra, err)
+		}
+	}
+}
+
+// A codec that works by reflection writes nil as a generated one does, so that what was absent does not become empty.
+func TestReflectedWritesNil(t *testing.T) {
+	t.Parallel()
+	type values struct {
+		List  []int          `json:"list"`
+		Map   map[string]int `json:"map"`
+		Bytes []byte         `json:"bytes"`
+	}
+	c := taskjson.Reflected[values]()
+	for want, v := range map[string]values{
+		`{"list":null,"map":null,"bytes":null}`: {},
+		`{"list":[],"map":{},"bytes":""}`:       {[]int{}, map[string]int{}, []byte{}},
+	} {
+		got, err := c.Append(nil, &v)
+		if err != nil || string(got) != want {
+			t.Errorf("%+v is written as %s, %v, want %s", v, got, err, want)
+		}
+		var again values
+		if err := c.Decode(got, &again); err != nil || !reflect.DeepEqual(again, v) {
+			t.Errorf("%s is read as %#v, %v", got, again, err)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package taskui_test
 
 import (
+	"context"
 	"html"
 	"net/http"
 	"net/url"
@@ -10,7 +11,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
+	"taskkit.dev/taskkit/taskkind"
 )
 
 const (
@@ -144,4 +147,42 @@ func TestFormsThatAreFilledIn(t *testing.T) {
 	if body := e.page(t, "/tasks/kind/enrol?repeat="+over.String(), http.StatusOK).body; !strings.Contains(body, "The targets of the task are not in its spec and are not repeated: it had 2.") {
 		t.Errorf("nothing is said of a frozen set of targets:\n%s", body)
 	}
+}
+
+// idle is an executor that does nothing.
+type idle[Spec any] struct{}
+
+// Execute implements [taskkit.Executor].
+func (idle[Spec]) Execute(context.Context, *taskkit.Batch[Spec, struct{}]) (taskkit.Next, error) {
+	return taskkit.Done, nil
+}
+
+// A list that is null is repeated as null, which a rule may allow where it refuses an empty list; a list that is empty stays so.
+func TestRepeatKeepsNull(t *testing.T) {
+	t.Parallel()
+	type spec struct {
+		Tags  []string       `json:"tags" validate:"omitempty,min=1"`
+		Rooms map[string]int `json:"rooms"`
+		Ids   []int          `json:"ids"`
+	}
+	k := taskkit.NewKind(taskkind.Definition[spec, struct{}, struct{}]{Name: "optional", SpecSchema: []byte(`{"type":"object","properties":{
+"tags":{"anyOf":[{"type":"null"},{"type":"array","items":{"type":"string"},"minItems":1}]},
+"rooms":{"type":["object","null"],"additionalProperties":{"type":"integer"}},"ids":{"type":["array","null"],"items":{"type":"integer"}}},"additionalProperties":false}`)})
+	r := new(taskkit.Registry)
+	taskkit.Register(r, k, taskkit.Executor[spec, struct{}](idle[spec]{}))
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		e := newEnvOf(t, db, r)
+		for want, s := range map[string]spec{
+			`{"tags":null,"rooms":null,"ids":null}`:       {},
+			`{"tags":["a"],"rooms":{},"ids":[]}`:          {[]string{"a"}, map[string]int{}, []int{}},
+			`{"tags":["null"],"rooms":{"a":0},"ids":[0]}`: {[]string{"null"}, map[string]int{"a": 0}, []int{0}},
+		} {
+			id := submit(t, e, k, s)
+			repeat := e.page(t, "/tasks/kind/optional?repeat="+id.String(), http.StatusOK)
+			checked := e.pressStep(t, "optional", repeat, "check", nil)
+			if again := e.started(t, e.pressStep(t, "optional", checked, "run", nil)); string(again.SpecJSON) != want {
+				t.Errorf("%s is repeated as %s", want, again.SpecJSON)
+			}
+		}
+	})
 }

@@ -12,13 +12,15 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// What a person repeats has the values of the task, also numbers that JavaScript does not have, and lists that are empty and not missing.
+// What a person repeats has the values of the task, also numbers that JavaScript does not have, lists that are empty and not missing, and lists that are
+// missing and not empty.
 func TestRepeatKeepsValues(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, migrated(t), kinds())
 	for name, spec := range map[string]enrolSpec{
 		"big":   {Students: students(2), Program: "chess", Number: 18446744073709551615, Tags: []string{"a, b", "", " c "}},
 		"empty": {Students: students(1), Program: "a\n\"b\"", Number: 9007199254740993, Tags: []string{}},
+		"null":  {Students: students(1), Program: "chess"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
