@@ -144,7 +144,7 @@ func bulkActions() (all []action) {
 // bulkTimeout bounds how long the tasks of a bulk operation are read.
 const bulkTimeout = time.Minute
 
-// submitBulk submits a bulk operation. A form that was sent before leads to the same one, also in another process.
+// submitBulk submits the bulk operation of a search.
 func submitBulk(r *request, v bulkVerb, reason string) (to, saying string, err error) {
 	r.long(bulkTimeout)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), bulkTimeout)
@@ -162,15 +162,24 @@ func submitBulk(r *request, v bulkVerb, reason string) (to, saying string, err e
 	if err != nil {
 		return "", "", err
 	}
-	opts := []taskkit.SubmitOption{taskkit.WithSchema(r.d.config.Doctor.Schema), taskkit.WithQueue(queue), taskkit.WithIdempotencyKey("dashboard:" + r.who.ID.String() + ":" + r.PostForm.Get("key"))}
-	id, _, err := taskbulk.Submit(ctx, r.d.db, b, opts...)
-	if made, ok := errors.AsType[*taskkit.DuplicateError](err); ok && made.By == "idempotency key" {
-		return taskPath(made.ID), "bulk", nil
-	}
+	id, err := r.submitOnce(ctx, b, queue)
 	if err != nil {
-		return "", "", bulkProblem(err)
+		return "", "", err
 	}
 	return taskPath(id), "bulk", nil
+}
+
+// submitOnce submits a bulk operation, once for each key of a form. The key is kept with the task: another process that gets the form again finds it.
+func (r *request) submitOnce(ctx context.Context, b taskbulk.Request, queue string) (taskkit.ID, error) {
+	key := "dashboard:" + r.who.ID.String() + ":" + r.PostForm.Get("key")
+	id, _, err := taskbulk.Submit(ctx, r.d.db, b, taskkit.WithSchema(r.d.schema), taskkit.WithQueue(queue), taskkit.WithIdempotencyKey(key))
+	if made, ok := errors.AsType[*taskkit.DuplicateError](err); ok && made.By == "idempotency key" {
+		return made.ID, nil
+	}
+	if err != nil {
+		return taskkit.ID{}, bulkProblem(err)
+	}
+	return id, nil
 }
 
 // bulkProblem returns the problem of a bulk operation that is refused, or the error.

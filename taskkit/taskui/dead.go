@@ -103,11 +103,11 @@ func retryGroup(r *request, reason string) (to, saying string, err error) {
 		return "", "", err
 	}
 	if served {
-		id, _, err := taskbulk.Submit(ctx, r.d.db, taskbulk.Request{
+		id, err := r.submitOnce(ctx, taskbulk.Request{
 			Verb: taskbulk.Retry, Filter: taskkit.Filter{Kinds: []string{kind}, Code: code, Statuses: []taskkit.Status{taskkit.StatusError, taskkit.StatusFailure}}, Actor: r.who.ID, Reason: reason,
-		}, taskkit.WithSchema(r.d.schema), taskkit.WithQueue(queue))
+		}, queue)
 		if err != nil {
-			return "", "", bulkProblem(err)
+			return "", "", err
 		}
 		return taskPath(id), "dead-retrying", nil
 	}
