@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -160,11 +161,12 @@ func (r *request) failures(ctx context.Context, v *homeView) error {
 			continue
 		}
 		text := mustParse(mustParse(searchFor("status", "failed")).With("kind", g.Kind)).With("code", g.Code)
-		what := "tasks have"
+		form := "%s tasks of %s have failed with %s"
 		if g.Tasks == 1 {
-			what = "task has"
+			form = "%s task of %s has failed with %s"
 		}
-		v.Needs = append(v.Needs, need{taskdoctor.Error, clean(fmt.Sprintf("%s %s of %s failed with %s", count(g.Tasks), what, g.Kind, g.Code)), listPath(text), "", ""})
+		number := atLeast(g.Tasks, !slices.Contains(dead.all.Truncated, g.Kind))
+		v.Needs = append(v.Needs, need{taskdoctor.Error, clean(fmt.Sprintf(form, number, g.Kind, g.Code)), listPath(text), "", ""})
 	}
 	return nil
 }

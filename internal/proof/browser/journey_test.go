@@ -111,7 +111,7 @@ func TestFailureIsFoundAndRepeated(t *testing.T) {
 	s.ended(t, id)
 	tab := s.tab(t, usual)
 	tab.open(prefix)
-	tab.follow("1 task has of enrol failed with no_program")
+	tab.follow("1 task of enrol has failed with no_program")
 	tab.leads(func() { tab.press(`starting("enrol ")`) })
 	tab.see("the program <b>broken</b> does not exist")
 	tab.click("Retry")

@@ -11,6 +11,7 @@ import (
 
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/segment"
+	"taskkit.dev/taskkit/taskbulk"
 	"taskkit.dev/taskkit/taskkind"
 )
 
@@ -121,6 +122,7 @@ func register(r *taskkit.Registry, x enroller) {
 	taskkit.Register(r, enrolKind, x)
 	taskkit.Register(r, halvesKind, halves{})
 	taskkit.Register(r, parcelKind, parcel{})
+	taskbulk.Register(r)
 }
 
 func kinds() *taskkit.Registry {
