@@ -300,8 +300,9 @@ type Ops interface {
 	// KindRates reads the rates of the newest tasks of a kind that have one.
 	KindRates(ctx context.Context, kind string, limit int) ([]workrate.History, error)
 	// DeadGroups counts the dead letters that a filter selects by kind and code, in this order, among the newest [DeadRead] of
-	// each kind and status. Of the filter, the fields Kinds, Queue, Code, EndedFor and Roots count.
-	DeadGroups(ctx context.Context, f Filter) (DeadGroups, error)
+	// each kind and status. Of the filter, the fields Kinds, Queue, Code, EndedFor and Roots count. If total is not 0, it reads no more
+	// than so many in all, of each kind and status alike, but always 100 of each.
+	DeadGroups(ctx context.Context, f Filter, total int) (DeadGroups, error)
 	// PausedQueues returns the queues that have been paused once, by name.
 	PausedQueues(ctx context.Context) ([]QueuePause, error)
 	// QueueCounts counts the tasks of each queue that has a waiting task or one in flight,

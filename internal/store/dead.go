@@ -19,10 +19,21 @@ type DeadGroup struct {
 // DeadRead is how many dead letters of a kind and a status [Ops.DeadGroups] reads at most.
 const DeadRead = 10_000
 
+// DeadShare is how many dead letters of each of so many kinds and statuses [Ops.DeadGroups] reads for a total. It is a
+// constant of the statement, so there are few of them.
+func DeadShare(total, keys int) int {
+	for _, share := range []int{DeadRead, 5000, 2000, 1000, 500, 200} {
+		if total == 0 || share*keys <= total {
+			return share
+		}
+	}
+	return 100
+}
+
 // DeadGroups are the groups of the dead letters.
 type DeadGroups struct {
 	Groups []DeadGroup
-	// Truncated are the kinds of which only the newest [DeadRead] dead letters of a status were read: their groups may
+	// Truncated are the kinds of which only the newest dead letters of a status were read: their groups may
 	// have more tasks, and there may be more of these groups.
 	Truncated []string
 }

@@ -82,7 +82,7 @@ func (o *Operator) Dead(ctx context.Context, f DeadFilter) (*DeadGroups, error) 
 	if err != nil {
 		return nil, err
 	}
-	found, err := op.DeadGroups(ctx, sf)
+	found, err := op.DeadGroups(ctx, sf, 0)
 	if err != nil {
 		return nil, o.public(ctx, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"taskkit.dev/internal/access"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskbulk"
 	"taskkit.dev/taskkit/taskhttp"
@@ -16,6 +17,8 @@ import (
 
 const (
 	groupsOfPage = 100
+	// deadOfPage is how many dead letters are read for the groups, twice with the number of those that are a day old.
+	deadOfPage = 5000
 	// retriedAtOnce is how many dead letters are retried within a request, where no worker makes bulk requests.
 	retriedAtOnce = 500
 	retryDead     = "dead/retry"
@@ -78,10 +81,33 @@ func deadLetters(r *request) (any, error) {
 // deadGroups returns the dead letters by kind and code, as of a few seconds ago, and as of now after a change.
 func (r *request) deadGroups(ctx context.Context) (*taskops.DeadGroups, error) {
 	if r.URL.Query().Has("said") {
-		return r.d.ops.Dead(ctx, taskops.DeadFilter{})
+		return r.readDead(ctx, 0)
 	}
 	dead, err := r.dead(ctx)
 	return dead.all, err
+}
+
+// readDead groups the dead letters that ended longer ago than a time, of the newest of each kind. [taskops.Operator.Dead] reads more of them than
+// there is time for.
+func (r *request) readDead(ctx context.Context, olderThan time.Duration) (*taskops.DeadGroups, error) {
+	lent := access.ClientOf(r.d.client)
+	f, err := access.FilterOf(taskkit.Filter{EndedFor: olderThan})
+	if err != nil {
+		return nil, err
+	}
+	op, err := lent.Store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := op.DeadGroups(ctx, f, deadOfPage)
+	if err != nil {
+		return nil, lent.Public(ctx, err)
+	}
+	groups := &taskops.DeadGroups{Truncated: found.Truncated}
+	for _, g := range found.Groups {
+		groups.Groups = append(groups.Groups, taskops.DeadGroup(g))
+	}
+	return groups, nil
 }
 
 // retryGroup retries the dead letters of a kind with a code: by a bulk operation, which is a task with a progress of its own, or at once where no live worker

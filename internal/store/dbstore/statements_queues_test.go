@@ -23,7 +23,11 @@ func (c *calls) queues() {
 	})
 	c.record("paused_queues", func() error { _, err := s.PausedQueues(ctx); return err })
 	c.record("dead_groups", func() error {
-		_, err := s.DeadGroups(ctx, store.Filter{Kinds: []string{"demo"}, Queue: "default", Code: "c", EndedFor: time.Hour})
+		_, err := s.DeadGroups(ctx, store.Filter{Kinds: []string{"demo"}, Queue: "default", Code: "c", EndedFor: time.Hour}, 0)
+		return err
+	})
+	c.record("dead_groups_of_a_total", func() error {
+		_, err := s.DeadGroups(ctx, store.Filter{Roots: true}, 1000)
 		return err
 	})
 	c.record("dead_page", func() error {

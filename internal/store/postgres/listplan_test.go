@@ -5,6 +5,7 @@ import (
 	"crypto/md5" //nolint:gosec // as the table of the test has it
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -259,7 +260,7 @@ func TestDeadGroupsReadTheNewest(t *testing.T) {
 			check := func(what string, most int, f store.Filter) {
 				t.Helper()
 				query, args := recorded(t, db.Schema, func(ctx context.Context, o store.Client) error {
-					_, err := o.DeadGroups(ctx, f)
+					_, err := o.DeadGroups(ctx, f, 0)
 					return err
 				})
 				fewer := strings.Replace(query, strconv.Itoa(store.DeadRead), "100", 1)
@@ -280,6 +281,23 @@ func TestDeadGroupsReadTheNewest(t *testing.T) {
 			check("few by all that can be", 30, all)
 			exec(listed, 25_004, 30_000, "broken", "FAILURE", nil)
 			check("many", 300, store.Filter{})
+			query, args := recorded(t, db.Schema, func(ctx context.Context, o store.Client) error {
+				_, err := o.DeadGroups(ctx, store.Filter{}, 400)
+				return err
+			})
+			eachPlan(t, db, query, args, func(mode string, s scans, buffers int) {
+				s.uses(t, mode+": keys", "taskkit_dead")
+				if n := s.rows("taskkit_dead"); n > 5 || buffers > 30 {
+					t.Errorf("%s: keys: read %v dead letters and %d buffers, want at most 5 and 30", mode, n, buffers)
+				}
+			})
+			found, err := sqlbase.NewClient(db.DB, db.Schema, dialect.Postgres).DeadGroups(t.Context(), store.Filter{}, 400)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := len(found.Groups); n != 2 || found.Groups[0].Tasks != 200 || found.Groups[1].Tasks != 3 || !slices.Equal(found.Truncated, []string{"broken"}) {
+				t.Errorf("the groups of 400 dead letters are %+v", found)
+			}
 			check("many by all that can be", 300, all)
 			check("none of another kind", 30, store.Filter{Kinds: []string{"ended"}})
 		})

@@ -105,12 +105,34 @@ func (b *Base) fromDead(q *entsql.Builder, f store.Filter, columns []string, pag
 	q.WriteString("))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value ->> 0")
 }
 
+// countDeadKeys counts the keys of [Base.deadKeys].
+func (b *Base) countDeadKeys(ctx context.Context, f store.Filter) (n int, err error) {
+	keys := entsql.P(func(q *entsql.Builder) {
+		q.WriteString("SELECT count(*) FROM (")
+		b.deadKeys(q, f)
+		q.WriteString(") k")
+	})
+	keys.SetDialect(string(b.Dialect()))
+	query, args := keys.Query()
+	if _, err = sqlrows.Query(ctx, b.q, query, args, func(rows *sql.Rows) error { return rows.Scan(&n) }); err != nil {
+		return 0, fmt.Errorf("count the kinds of dead letters: %w", err)
+	}
+	return n, nil
+}
+
 // DeadGroups implements [store.Ops].
-func (b *Base) DeadGroups(ctx context.Context, f store.Filter) (found store.DeadGroups, err error) {
+func (b *Base) DeadGroups(ctx context.Context, f store.Filter, total int) (found store.DeadGroups, err error) {
 	f = store.Filter{
 		Statuses: []lifecycle.Status{lifecycle.Error, lifecycle.Failure},
 		Kinds:    f.Kinds, Queue: f.Queue, Code: f.Code, EndedFor: f.EndedFor, Roots: f.Roots,
 	}
+	keys := 0
+	if total > 0 {
+		if keys, err = b.countDeadKeys(ctx, f); err != nil {
+			return store.DeadGroups{}, err
+		}
+	}
+	share := store.DeadShare(total, keys)
 	code := b.code("coalesce(d.workflow_status_desc, '')")
 	groups := entsql.P(func(q *entsql.Builder) {
 		q.WriteString(`SELECT kind, code, count(*) FILTER (WHERE wanted), min(ended) FILTER (WHERE wanted), max(ended) FILTER (WHERE wanted), max(id) FILTER (WHERE wanted), max(n)
@@ -127,7 +149,7 @@ FROM (SELECT d.execution_component_name AS kind, ` + code + ` AS code, d.workflo
 		}
 		q.WriteString(" AS wanted\nFROM ")
 		columns := []string{queuedtask.FieldID, queuedtask.FieldExecutionComponentName, queuedtask.FieldQueue, queuedtask.FieldWorkflowStatusDesc, queuedtask.FieldWorkflowStoppedDate}
-		b.fromDead(q, f, columns, func(q *entsql.Builder, t *entsql.Selector) { firstOf(q, t, store.DeadRead) })
+		b.fromDead(q, f, columns, func(q *entsql.Builder, t *entsql.Selector) { firstOf(q, t, share) })
 		q.WriteString("\n) x GROUP BY kind, code ORDER BY kind, code")
 	})
 	groups.SetDialect(string(b.Dialect()))
@@ -139,7 +161,7 @@ FROM (SELECT d.execution_component_name AS kind, ` + code + ` AS code, d.workflo
 			read int
 		)
 		err := rows.Scan(&g.Kind, &g.Code, &g.Tasks, sqlrows.Time(&g.Oldest), sqlrows.Time(&g.Newest), &id, &read)
-		if err == nil && read >= store.DeadRead && !slices.Contains(found.Truncated, g.Kind) {
+		if err == nil && read >= share && !slices.Contains(found.Truncated, g.Kind) {
 			found.Truncated = append(found.Truncated, g.Kind)
 		}
 		if err != nil || g.Tasks == 0 {

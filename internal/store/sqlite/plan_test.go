@@ -68,7 +68,7 @@ func TestSQLitePlans(t *testing.T) {
 	}
 	failed := []lifecycle.Status{lifecycle.Error, lifecycle.Failure}
 	groups := recordedQuery(t, func(o store.Client) error {
-		_, err := o.DeadGroups(t.Context(), store.Filter{Kinds: []string{"demo"}, Queue: "default", Code: "gone", EndedFor: time.Hour})
+		_, err := o.DeadGroups(t.Context(), store.Filter{Kinds: []string{"demo"}, Queue: "default", Code: "gone", EndedFor: time.Hour}, 0)
 		return err
 	})
 	kinds := recordedUpkeep(t, func(b *sqlbase.Base) error {

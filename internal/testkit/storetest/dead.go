@@ -33,7 +33,7 @@ func deadGroups(e *env) {
 	e.one()
 	groups := func(f store.Filter) (text string) {
 		e.Helper()
-		gs, err := e.ops().DeadGroups(e.ctx(), f)
+		gs, err := e.ops().DeadGroups(e.ctx(), f, 0)
 		e.ok(err)
 		is(e, "truncated", len(gs.Truncated), 0)
 		for _, g := range gs.Groups {
@@ -41,6 +41,11 @@ func deadGroups(e *env) {
 		}
 		return text
 	}
+	all, err := e.ops().DeadGroups(e.ctx(), store.Filter{}, 0)
+	e.ok(err)
+	bounded, err := e.ops().DeadGroups(e.ctx(), store.Filter{}, 10)
+	e.ok(err)
+	is(e, "groups of a total", fmt.Sprint(bounded), fmt.Sprint(all))
 	is(e, "groups", groups(store.Filter{}), "demo gone 2, demo undecodable 1, ")
 	is(e, "of a code", groups(store.Filter{Code: "gone"}), "demo gone 2, ")
 	is(e, "of a part of a code", groups(store.Filter{Code: "go"}), "")
@@ -48,7 +53,7 @@ func deadGroups(e *env) {
 	is(e, "of another kind", groups(store.Filter{Kinds: []string{"other"}}), "")
 	is(e, "of a queue", groups(store.Filter{Queue: "other"}), "")
 	is(e, "old ones", groups(store.Filter{EndedFor: time.Hour}), "")
-	gs, err := e.ops().DeadGroups(e.ctx(), store.Filter{Code: "gone"})
+	gs, err := e.ops().DeadGroups(e.ctx(), store.Filter{Code: "gone"}, 0)
 	e.ok(err)
 	is(e, "example", gs.Groups[0].Example, last.ID)
 	is(e, "times", [2]bool{gs.Groups[0].Oldest.Equal(*e.read(first.ID).Stopped), gs.Groups[0].Newest.Equal(*e.read(last.ID).Stopped)}, [2]bool{true, true})

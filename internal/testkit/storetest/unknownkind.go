@@ -94,7 +94,7 @@ func unknownKindsEnd(e *env) {
 		[6]any{lifecycle.Error, store.UnknownKindDesc, int64(1), "", true, ""})
 	is(e, "known", e.read(known).Status, lifecycle.Queued)
 	is(e, "not yet due", e.read(late).Status, lifecycle.Queued)
-	groups, err := e.ops().DeadGroups(e.ctx(), store.Filter{})
+	groups, err := e.ops().DeadGroups(e.ctx(), store.Filter{}, 0)
 	e.ok(err)
 	is(e, "code", groups.Groups[0].Code, "unknown_kind")
 	_, err = e.request(lost, lifecycle.ActRetry)
