@@ -238,6 +238,20 @@ func TestListsReadWhatTheyList(t *testing.T) {
 			exec(listed, 30_001, 30_003, "parted", "FAILURE", nil)
 			exec(listedChildren, 30_004, 35_000, "parted", "FAILURE", nil, idOf(30_001))
 			check(manyChildren)
+			for _, table := range []string{"taskkit_task_plan", "taskkit_task_parent"} { // few rows, which a join would read whole
+				exec("INSERT INTO " + table + " (id, task_id) SELECT gen_random_uuid(), lpad(to_hex(n), 32, '0')::uuid FROM generate_series(1, 100) n")
+				exec("ANALYZE " + table)
+			}
+			query, args := recorded(t, db.Schema, func(ctx context.Context, o store.Client) error {
+				_, err := o.Children(ctx, idOf(30_001), uuid.Nil, 10, false)
+				return err
+			})
+			eachPlan(t, db, query, args, func(mode string, s scans, buffers int) {
+				s.uses(t, mode+": children", "taskkit_child")
+				if n := s.rows("taskkit_child"); n > 11 || buffers > 60 {
+					t.Errorf("%s: read %v children and %d buffers, want at most 11 and 60", mode, n, buffers)
+				}
+			})
 		})
 	}
 }

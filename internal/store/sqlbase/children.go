@@ -61,7 +61,7 @@ func (b *Base) ChildrenHaving(ctx context.Context, parent, after uuid.UUID, limi
 		store.ItemDeferred:    "(q.deferred OR q.round > 0)",
 		store.ItemUnprocessed: "(q.workflow_status <> 'COMPLETED' OR q.partial)",
 	}[outcome]
-	children, err := b.children(ctx, "q.parent_id = $1 AND q.parent_id IS NOT NULL AND q.id > $2 AND ("+has+" OR f.task_id IS NOT NULL)", false,
+	children, err := b.children(ctx, "q.parent_id = $1 AND q.parent_id IS NOT NULL AND q.id > $2 AND ("+has+" OR "+isParent+")", false,
 		parent.String(), after.String(), int64(limit))
 	if err != nil {
 		return nil, fmt.Errorf("list the children of task %s with %s items: %w", parent, outcome, err)
@@ -81,15 +81,20 @@ func (b *Base) FailedChild(ctx context.Context, parent uuid.UUID) (store.ChildTa
 	return children[0], nil
 }
 
-// children lists the children of a condition, in the order of their ids. $3 is their most.
+// isParent selects tasks q that have children.
+const isParent = "(SELECT f.task_id FROM {s}taskkit_task_parent f WHERE f.task_id = q.id) IS NOT NULL"
+
+// children lists the children of a condition, in the order of their ids. $3 is their most. It has no joins: for them PostgreSQL would read all children
+// of a parent and sort them, where a generic plan expects few.
 func (b *Base) children(ctx context.Context, where string, states bool, args ...any) (children []store.ChildTask, err error) {
 	state := "NULL"
 	if states {
 		state = "q.execution_state"
 	}
 	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT q.id, q.execution_component_name, q.workflow_status, q.partial, coalesce(q.workflow_status_desc, ''), `+state+`,
-  q.codec_revision, `+ProgressColumns+`, `+firstStart+`, q.workflow_stopped_date, p.options, f.task_id IS NOT NULL
-FROM {s}taskkit_queued_task q LEFT JOIN {s}taskkit_task_plan p ON p.task_id = q.id LEFT JOIN {s}taskkit_task_parent f ON f.task_id = q.id
+  q.codec_revision, `+ProgressColumns+`, `+firstStart+`, q.workflow_stopped_date,
+  (SELECT p.options FROM {s}taskkit_task_plan p WHERE p.task_id = q.id), `+isParent+`
+FROM {s}taskkit_queued_task q
 WHERE `+where+` ORDER BY q.id LIMIT $3`), args, func(rows *sql.Rows) error {
 		var (
 			c       store.ChildTask
