@@ -144,6 +144,8 @@ type Filter struct {
 	// Running: only tasks that a worker has, and tasks with such a task among their children, and theirs.
 	Running  bool
 	Previews bool // only previews, see [WithPreview]
+	// Paused: only paused tasks, also those that a worker has until its batch has ended, and those that wait for approval.
+	Paused   bool
 	Approval bool // only tasks that wait for [Client.Approve], as their ControlReason says
 	// EndedFor: only tasks that ended longer ago, by the database's clock.
 	EndedFor time.Duration
@@ -156,7 +158,7 @@ type Filter struct {
 
 // Tasks returns a page of tasks, newest first. The next page begins before next: set Filter.Before to it. The zero ID: there is none.
 //
-// IDs, UniqueKey, Reference, Parent, Follows, Owner without Children, Running, the statuses of tasks in flight and the statuses of dead letters each
+// IDs, UniqueKey, Reference, Parent, Follows, Owner without Children, Running, Paused, Approval, the statuses of tasks in flight and the statuses of dead letters each
 // have an index, which is read newest first. What else the filter says is checked task by task, at most 10,000 of them, and of dead letters 1,000 of a kind and status:
 // a page that has a next may have fewer tasks than its limit, even none.
 //

@@ -59,7 +59,7 @@ func (f *Filter) store() (store.Filter, error) {
 	sf := store.Filter{
 		IDs: f.IDs, Kinds: f.Kinds, Owner: f.Owner, Queue: f.Queue, Reference: f.Reference,
 		UniqueKey: f.UniqueKey, Code: f.Code, EndedFor: f.EndedFor,
-		Parent: f.Parent, Follows: f.Follows, Running: f.Running, Previews: f.Previews, Approval: f.Approval, Before: f.Before, Limit: f.Limit,
+		Parent: f.Parent, Follows: f.Follows, Running: f.Running, Previews: f.Previews, Paused: f.Paused, Approval: f.Approval, Before: f.Before, Limit: f.Limit,
 	}
 	sf.Roots = !f.Children && !sf.Names()
 	for _, s := range f.Statuses {

@@ -308,8 +308,9 @@ type Ops interface {
 	// QueueCounts counts the tasks of each queue that has a waiting task or one in flight,
 	// by name. It reads all tasks in flight. Of the waiting tasks it counts at most read of each kind, revision and rank in a queue.
 	QueueCounts(ctx context.Context, read int) ([]QueueCounts, error)
-	// WaitingCauses counts the tasks that wait and are not due, and are not paused, by the word of package taskcause. Of each kind, revision and
-	// rank in a queue it reads at most so many that have a time, and as many that have none, and ten times as many in all.
+	// WaitingCauses counts the tasks that wait and are not due, and those that are paused, by the word of package taskcause: a paused task is
+	// [lifecycle.CauseApproval] or [lifecycle.CausePaused], due or not. Of each kind, revision and rank in a queue it reads at most so many that
+	// have a time, and as many that have none, and ten times as many in all; of the paused ones ten times as many of each word, and as many children.
 	WaitingCauses(ctx context.Context, read int) (map[string]int64, error)
 	// ElectReader makes a live process the reader of figures for a time, unless another live process is. It returns whether the process
 	// is the reader.

@@ -19,7 +19,7 @@ type Diagnosis interface {
 	// tasks first, among the newest [DiagnosisRead] failed attempts.
 	FailingCodes(ctx context.Context, since time.Duration, tasks int) ([]FailingCode, error)
 	// AwaitingApproval returns tasks that have waited for their approval for at least so long, the oldest first, at most limit:
-	// it reads the newest [DiagnosisRead] tasks that were submitted before. now is the time by the database's clock.
+	// it reads the newest [ListRead] tasks that wait for approval and were submitted before. now is the time by the database's clock.
 	AwaitingApproval(ctx context.Context, now time.Time, since time.Duration, limit int) ([]Awaiting, error)
 	// FailingTargets returns the targets of notifications with at least so many failed tries since so long ago and since the last
 	// notification that was delivered to them, the most tries first: it reads the newest [DiagnosisRead] failed attempts, as many

@@ -247,7 +247,8 @@ type Filter struct {
 	Parent    uuid.UUID
 	Follows   uuid.UUID
 	Previews  bool   // only previews
-	Approval  bool   // only tasks that wait for approval
+	Paused    bool   // only tasks that are paused, or will be when their worker sees it
+	Approval  bool   // only tasks that wait for approval, which are paused
 	Roots     bool   // only tasks without a parent
 	Running   bool   // only tasks in flight, and those that have one below them
 	Code      string // only tasks whose StatusDetail begins with this code
@@ -270,7 +271,7 @@ func (f *Filter) Only(is func(lifecycle.Status) bool) bool {
 // Indexed reports whether an index has what a list of the filter reads. Otherwise it looks for its tasks among all, newest first.
 func (f *Filter) Indexed() bool {
 	switch {
-	case f.Running, f.Names(), f.Only(lifecycle.Status.InFlight):
+	case f.Running, f.Paused, f.Approval, f.Names(), f.Only(lifecycle.Status.InFlight):
 		return true
 	case f.Owner != uuid.Nil:
 		return f.Roots // the index has no children

@@ -310,12 +310,16 @@ func setIs(q *Query, text string) error {
 	switch text {
 	case "running":
 		q.filter.Running = true
+	case "paused":
+		q.filter.Paused = true
+	case "approval":
+		q.filter.Approval = true
 	case "preview":
 		q.filter.Previews = true
 	case "child":
 		q.filter.Children = true
 	default:
-		return fmt.Errorf("there is no property %s: use running, preview or child (children too, such as buckets)", text)
+		return fmt.Errorf("there is no property %s: use running, paused, approval (waiting for one), preview or child (children too, such as buckets)", text)
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func (r *Request) check() (rules, error) {
 // isEmpty reports whether a filter selects all tasks without a parent, or all.
 func isEmpty(f *taskkit.Filter) bool {
 	return len(f.IDs) == 0 && len(f.Kinds) == 0 && len(f.Statuses) == 0 && f.Owner == uuid.Nil && f.Queue == "" && f.Reference == "" && f.UniqueKey == "" &&
-		f.Code == "" && f.Parent == taskkit.ID{} && f.Follows == taskkit.ID{} && !f.Running && !f.Previews && !f.Approval && f.EndedFor == 0
+		f.Code == "" && f.Parent == taskkit.ID{} && f.Follows == taskkit.ID{} && !f.Running && !f.Previews && !f.Paused && !f.Approval && f.EndedFor == 0
 }
 
 // filter returns the filter with the statuses of the verb.
@@ -117,7 +117,7 @@ func (r *Request) matches(ctx context.Context, c *taskkit.Client, verb *rules, b
 			yield(store.TaskRef{}, err)
 			return
 		}
-		f.Limit = store.ListRead
+		f.Limit, f.Paused = store.ListRead, f.Paused || verb.paused
 		for read := int64(0); ; read += store.ListRead {
 			switch {
 			case bound > 0 && read >= bound:
@@ -187,7 +187,7 @@ func describe(f taskkit.Filter) string {
 	for _, flag := range []struct {
 		is   bool
 		text string
-	}{{f.Running, "running"}, {f.Previews, "previews"}, {f.Approval, "waiting for approval"}, {f.Children, "with children"}} {
+	}{{f.Running, "running"}, {f.Previews, "previews"}, {f.Paused, "paused"}, {f.Approval, "waiting for approval"}, {f.Children, "with children"}} {
 		if flag.is {
 			parts = append(parts, flag.text)
 		}

@@ -40,6 +40,7 @@ type rules struct {
 	// selects reports whether the request would change a task with one of the statuses and this request on it.
 	selects func(c lifecycle.Control) bool
 	reason  bool // it needs one
+	paused  bool // it is for paused tasks, which have an index
 }
 
 var live = []taskkit.Status{taskkit.StatusQueued, taskkit.StatusScheduling, taskkit.StatusExecuting}
@@ -64,7 +65,7 @@ func of(v Verb) (rules, bool) {
 		}, true
 	case Resume:
 		return rules{
-			action: lifecycle.ActResume, past: "resumed", statuses: live,
+			action: lifecycle.ActResume, past: "resumed", statuses: live, paused: true,
 			selects: func(c lifecycle.Control) bool { return c == lifecycle.Pause },
 		}, true
 	case Delete:

@@ -108,6 +108,7 @@ func planTables(name, dir string) (string, rules, error) {
 	plan = claimColumns.ReplaceAllString(plan, "("+rank("")+")")
 	plan = referenceColumns.ReplaceAllString(plan, "$1, (CASE WHEN fence = 0 THEN delayed END)")
 	plan = deadColumns.ReplaceAllString(plan, "(("+lifecycle.DeadKey("")+"), $1)")
+	plan = pausedColumns.ReplaceAllString(plan, "(("+lifecycle.PauseKey("")+"), $1)")
 	plan = listedColumns.ReplaceAllString(plan, "(($2 || ''), ${1}id${1})")
 	if name == dialect.SQLite {
 		plan = ownerOfRoots.ReplaceAllString(plan, "$1 parent_id IS NULL;")
@@ -133,6 +134,8 @@ var (
 	listedColumns = regexp.MustCompile("\\(([`\"])(reference|unique_key)[`\"], [`\"]id[`\"]\\)")
 	// deadColumns matches the columns of the index of dead letters.
 	deadColumns = regexp.MustCompile("\\([`\"]execution_component_name[`\"], ([`\"]id[`\"])\\)")
+	// pausedColumns matches the columns of the index of paused tasks.
+	pausedColumns = regexp.MustCompile("\\([`\"]control_reason[`\"], ([`\"]id[`\"])\\)")
 	// ownerOfRoots matches the index of owners. On SQLite it holds tasks in flight too: a row
 	// changes in place there, and to leave an index and to come back is what costs.
 	ownerOfRoots = regexp.MustCompile("(?m)^(CREATE INDEX `taskkit_owner` .* WHERE) .*;$")

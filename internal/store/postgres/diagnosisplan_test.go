@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 )
 
@@ -18,6 +19,8 @@ SELECT gen_random_uuid(), o, o, o, o, 'flying', 'EXECUTING', 1, 'p', clock_times
 			t.Parallel()
 			db, exec := listTables(t, state)
 			exec(flying, 50)
+			exec("UPDATE taskkit_queued_task SET control = 'PAUSE' WHERE id BETWEEN $1 AND $2", idOf(12_001), idOf(16_000))
+			exec("UPDATE taskkit_queued_task SET control_reason = $1 WHERE id BETWEEN $2 AND $3", lifecycle.ReasonApproval+"first", idOf(13_001), idOf(13_020))
 			for name, c := range map[string]struct {
 				call  func(context.Context, store.Client) error
 				index string
@@ -31,7 +34,7 @@ SELECT gen_random_uuid(), o, o, o, o, 'flying', 'EXECUTING', 1, 'p', clock_times
 				"AwaitingApproval": {func(ctx context.Context, c store.Client) error {
 					_, err := c.AwaitingApproval(ctx, time.Now(), time.Millisecond, 10)
 					return err
-				}, "taskkit_queued_task_pkey", store.DiagnosisRead},
+				}, "taskkit_paused", 20},
 				"FailingTargets": {func(ctx context.Context, c store.Client) error {
 					_, err := c.FailingTargets(ctx, time.Hour, 3)
 					return err

@@ -17,7 +17,7 @@ import (
 // listIndexes are those that lists may be read from.
 var listIndexes = []string{
 	"taskkit_queued_task_pkey", "taskkit_owner", "taskkit_in_flight", "taskkit_listed_reference", "taskkit_listed_key",
-	"taskkit_child", "taskkit_child_status", "taskkit_follows", "taskkit_dead",
+	"taskkit_child", "taskkit_child_status", "taskkit_follows", "taskkit_dead", "taskkit_paused",
 }
 
 // Each filter and each pair of filters reads no more than a bounded part of the table, in an order that an index has, whether many, few
@@ -53,11 +53,13 @@ func TestFiltersReadABoundedPart(t *testing.T) {
 			exec(listed, 25_001, 25_003, "demo", "FAILURE", "few")
 			exec("UPDATE taskkit_queued_task SET parent_id = $1, follows_id = $1, queue = 'few', workflow_status_desc = 'rare: code' WHERE reference = 'few'", idOf(2))
 			exec("UPDATE taskkit_queued_task SET workflow_status = 'EXECUTING', workflow_stopped_date = NULL WHERE id = $1", idOf(25_001))
+			exec("UPDATE taskkit_queued_task SET control = 'PAUSE' WHERE id BETWEEN $1 AND $2", idOf(12_001), idOf(16_000))
+			exec("UPDATE taskkit_queued_task SET control = 'PAUSE', control_reason = $1 WHERE id IN ($2, $3)", lifecycle.ReasonApproval+"first", idOf(12_500), idOf(19_000))
 			check := func(name, query string, args []any) {
 				t.Helper()
-				for _, most := range []int{store.ListRead, store.DeadSearch} {
+				for most, part := range map[int]int{store.ListRead: 1, store.ListRead / 2: 2, store.ListRead / 4: 4, store.DeadSearch: 1} { // paused tasks have 1, 2 or 4 parts
 					for _, form := range []string{"LIMIT %d)", "= %d AS last"} {
-						query = strings.ReplaceAll(query, fmt.Sprintf(form, most), fmt.Sprintf(form, searched))
+						query = strings.ReplaceAll(query, fmt.Sprintf(form, most), fmt.Sprintf(form, searched/part))
 					}
 				}
 				eachPlan(t, db, query, args, func(mode string, s scans, buffers int) {

@@ -62,7 +62,7 @@ func (b *Base) deadKeys(q *entsql.Builder, f store.Filter) {
 			q.WriteString(" AND key LIKE '" + string(f.Statuses[0]) + " %'")
 		}
 		if f.Roots {
-			q.WriteString(" AND key NOT LIKE '%" + lifecycle.DeadChild + "'")
+			q.WriteString(" AND key NOT LIKE '%" + lifecycle.ChildKey + "'")
 		}
 		return
 	}
@@ -71,7 +71,7 @@ func (b *Base) deadKeys(q *entsql.Builder, f store.Filter) {
 		for _, kind := range f.Kinds {
 			keys = append(keys, string(status)+" "+kind)
 			if !f.Roots {
-				keys = append(keys, string(status)+" "+kind+lifecycle.DeadChild)
+				keys = append(keys, string(status)+" "+kind+lifecycle.ChildKey)
 			}
 		}
 	}

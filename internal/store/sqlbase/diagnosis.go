@@ -75,24 +75,6 @@ func (b *Base) FailingCodes(ctx context.Context, since time.Duration, tasks int)
 	return found, nil
 }
 
-// AwaitingApproval implements [store.Diagnosis]. A paused task is in no index of its own, which every task would pay for.
-func (b *Base) AwaitingApproval(ctx context.Context, now time.Time, since time.Duration, limit int) (found []store.Awaiting, err error) {
-	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT id, kind, modified_date FROM (
-  SELECT q.id, q.execution_component_name AS kind, q.modified_date, q.workflow_status, q.control, q.control_reason FROM {s}taskkit_queued_task q
-  WHERE q.id < `+b.id("$1")+` ORDER BY q.id DESC LIMIT `+b.most("$2")+`
-) n WHERE workflow_status = 'QUEUED' AND control = 'PAUSE' AND control_reason LIKE '`+lifecycle.ReasonApproval+`%' AND modified_date < `+b.ago("$3")+`
-ORDER BY id LIMIT $4`), []any{firstOfTime(now.Add(-since)).String(), int64(store.DiagnosisRead), Millis(since), int64(limit)}, func(rows *sql.Rows) error {
-		var a store.Awaiting
-		err := rows.Scan(&a.ID, &a.Kind, sqlrows.Time(&a.Since))
-		found = append(found, a)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("look for tasks that wait for approval: %w", err)
-	}
-	return found, nil
-}
-
 // FailingTargets implements [store.Diagnosis]. The notification of an attempt is read by its id, one by one, so that no planner reads all tasks. Tasks that
 // are kept by an option of theirs are not in the index of ended tasks: they are found by their plans, which the option is in.
 func (b *Base) FailingTargets(ctx context.Context, since time.Duration, tries int) (found []store.FailingTarget, err error) {

@@ -15,7 +15,7 @@ import (
 	"taskkit.dev/internal/store"
 )
 
-// A list is read from an index that holds its tasks newest first: of a key, a parent, an owner, or the primary key. What else a
+// A list is read from an index that holds its tasks newest first: of a key, a parent, paused tasks, an owner, or the primary key. What else a
 // filter asks for is checked row by row, of at most [store.ListRead] rows; where these are all read, the page ends there.
 
 // resting is the condition of the index taskkit_owner, and inFlight of taskkit_in_flight: a planner looks for these words. On SQLite
@@ -49,17 +49,23 @@ func (l *list) query() (string, []any) {
 		} else {
 			q.WriteString("SELECT t." + strings.Join(l.columns, ", t.") + ", " + l.SQL("{now}") + ", " + l.resultColumns("t") + ", " + l.hasChildren("t.id"))
 		}
-		q.WriteString(", t.wanted, t.last FROM (SELECT * FROM (")
-		walks := l.walks()
-		walks[0](q)
-		for _, w := range walks[1:] {
-			q.WriteString(") u UNION ALL SELECT * FROM (")
-			w(q)
-		}
-		q.WriteString(") u) t ORDER BY t.id DESC LIMIT " + strconv.Itoa(l.limit))
+		q.WriteString(", t.wanted, t.last FROM (")
+		union(q, l.walks())
+		q.WriteString(") t ORDER BY t.id DESC LIMIT " + strconv.Itoa(l.limit))
 	})
 	p.SetDialect(string(l.Dialect()))
 	return p.Query()
+}
+
+// union writes a query of the tasks of all walks.
+func union(q *entsql.Builder, walks []walk) {
+	q.WriteString("SELECT * FROM (")
+	walks[0](q)
+	for _, w := range walks[1:] {
+		q.WriteString(") u UNION ALL SELECT * FROM (")
+		w(q)
+	}
+	q.WriteString(") u")
 }
 
 // walks returns the queries whose tasks are the list.
@@ -79,6 +85,8 @@ func (l *list) walks() []walk {
 		return []walk{l.few(l.running, all)}
 	case len(l.f.IDs) > 0:
 		return []walk{l.few(queuedtask.IDIn(l.f.IDs...), all)}
+	case (anybody || owned) && (l.f.Approval || l.f.Paused):
+		return l.paused()
 	case anybody && l.f.Only(lifecycle.Status.Dead):
 		return []walk{l.dead}
 	case (anybody || owned) && l.f.Only(lifecycle.Status.InFlight):
@@ -119,6 +127,9 @@ func (l *list) rare() []predicate.QueuedTask {
 	}
 	if l.f.Previews {
 		where = append(where, l.isPreview())
+	}
+	if l.f.Paused {
+		where = append(where, queuedtask.ControlEQ(lifecycle.Pause))
 	}
 	if l.f.Approval {
 		where = append(where, awaitsApproval)

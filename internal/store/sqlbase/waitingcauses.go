@@ -31,7 +31,7 @@ SELECT cause, count(*) FROM reasons GROUP BY cause`), []any{int64(read), 10 * in
 	if err != nil {
 		return nil, fmt.Errorf("count why tasks wait: %w", err)
 	}
-	return found, nil
+	return found, b.countPaused(ctx, 10*read, found)
 }
 
 // waitingReasons is a query of the lanes, see waitingLanes: the cause of each of their first tasks that are not due. Parameters say of how many of

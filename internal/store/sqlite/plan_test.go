@@ -60,6 +60,10 @@ func TestSQLitePlans(t *testing.T) {
 		_, err := o.QueueCounts(t.Context(), 10)
 		return err
 	})
+	approvals := recordedQuery(t, func(o store.Client) error {
+		_, err := o.AwaitingApproval(t.Context(), time.Now(), time.Hour, 10)
+		return err
+	})
 	listedBy := func(f store.Filter) string {
 		return recordedQuery(t, func(o store.Client) error {
 			_, _, err := o.Tasks(t.Context(), f)
@@ -103,6 +107,9 @@ func TestSQLitePlans(t *testing.T) {
 		"keys of dead letters":   {listedBy(store.Filter{Statuses: failed}), "taskkit_dead (<expr>>?)"},
 		"selected dead letters":  {listedBy(store.Filter{Statuses: failed[:1], Kinds: []string{"demo"}, Queue: "default", Code: "gone", EndedFor: time.Hour, Before: uuid.Max}), "taskkit_dead (<expr>=? AND id<?)"},
 		"groups of dead letters": {groups, "taskkit_dead (<expr>=?)"},
+		"tasks of a pause":       {listedBy(store.Filter{Paused: true, Before: uuid.Max}), "taskkit_paused (<expr>=? AND id<?)"},
+		"tasks of an approval":   {listedBy(store.Filter{Approval: true, Owner: uuid.Max}), "taskkit_paused (<expr>=?)"},
+		"approvals":              {approvals, "taskkit_paused (<expr>=? AND id<?)"},
 		"claim":                  {pickNext, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision=? AND <expr>=? AND not_before<?)"},
 		"claim with waits":       {pickNextWaited, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision=? AND <expr>=? AND not_before<?)"},
 		"next":                   {nextQuery, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision=? AND <expr>=? AND not_before>?)"},
@@ -141,7 +148,7 @@ func TestSQLitePlans(t *testing.T) {
 		}
 		plan := strings.Join(steps, "\n")
 		// A claim sorts what it takes of several lanes, which is not more than its limit of each, and a list its page.
-		sorts := name == "claim" || name == "claim with waits" || strings.Contains(name, "dead letters") || strings.HasPrefix(name, "tasks of ")
+		sorts := name == "claim" || name == "claim with waits" || strings.Contains(name, "dead letters") || strings.HasPrefix(name, "tasks of ") || name == "approvals"
 		if !strings.Contains(plan, c.index) || strings.Contains(plan, "SCAN taskkit_queued_task\n") || strings.Contains(plan, "TEMP B-TREE FOR ORDER BY") && !sorts {
 			t.Errorf("%s: want %s in the plan:\n%s", name, c.index, plan)
 		}

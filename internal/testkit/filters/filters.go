@@ -41,7 +41,8 @@ func Values(many, few, none Tasks) (values []Value) {
 		Value{"Roots", "only", func(f *store.Filter) { f.Roots = true }},
 		Value{"Roots", "and children", func(f *store.Filter) { f.Roots = false }},
 		Value{"Running", "all", func(f *store.Filter) { f.Running = true }},
-		Value{"Approval", "none", func(f *store.Filter) { f.Approval = true }},
+		Value{"Paused", "some", func(f *store.Filter) { f.Paused = true }},
+		Value{"Approval", "few", func(f *store.Filter) { f.Approval = true }},
 		Value{"Previews", "none", func(f *store.Filter) { f.Previews = true }},
 	)
 }

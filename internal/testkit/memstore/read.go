@@ -132,6 +132,7 @@ func selects(f store.Filter, t *Task) bool {
 		f.Parent != uuid.Nil && f.Parent != t.Parent,
 		f.Follows != uuid.Nil && f.Follows != t.Follows,
 		f.Roots && t.Parent != uuid.Nil,
+		f.Paused && t.Control != lifecycle.Pause,
 		f.Approval && (t.Status != lifecycle.Queued || t.Control != lifecycle.Pause || !strings.HasPrefix(t.ControlReason, lifecycle.ReasonApproval)),
 		f.Before != uuid.Nil && compareIDs(t.ID, f.Before) >= 0:
 		return false

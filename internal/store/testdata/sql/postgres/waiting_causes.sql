@@ -83,3 +83,21 @@ WITH RECURSIVE queues AS (
   ) n LIMIT (SELECT $2::bigint)
 )
 SELECT cause, count(*) FROM reasons GROUP BY cause;
+
+SELECT k.key, (SELECT count(*)
+FROM (SELECT "q"."id"
+FROM "taskkit"."taskkit_queued_task" AS "q"
+WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END >= k.key
+    AND (CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END,
+    "q"."id") <= (k.key, $1)
+ORDER BY CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END DESC,
+    "q"."id" DESC
+LIMIT 10000) p)
+FROM (SELECT 'approval' AS key
+UNION ALL SELECT 'paused' AS key
+UNION ALL SELECT 'approval child' AS key
+UNION ALL SELECT 'paused child' AS key
+LIMIT (SELECT 9223372036854775807)) k;

@@ -79,3 +79,17 @@ WITH RECURSIVE queues AS (
   ))) e LIMIT $2 + 0
 )
 SELECT cause, count(*) FROM reasons GROUP BY cause;
+
+SELECT k.key, (SELECT count(*)
+FROM (SELECT `q`.`id`
+FROM `taskkit_queued_task` AS `q`
+WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
+    AND CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = k.key
+ORDER BY `q`.`id` DESC
+LIMIT 10000) p)
+FROM (SELECT 'approval' AS key
+UNION ALL SELECT 'paused' AS key
+UNION ALL SELECT 'approval child' AS key
+UNION ALL SELECT 'paused child' AS key) k;
