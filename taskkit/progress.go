@@ -25,6 +25,9 @@ type TaskProgress struct {
 	// Rate is the items in a second of the last minute of work. It is 0 while it is not
 	// known: it is measured every 5 seconds of a task's work.
 	Rate float64 `json:"rate"`
+	// Rates are the items in a second in each of the newest measured parts of the work, the oldest first: at most 24, of 5 seconds or more each.
+	// A task that has Parts has none.
+	Rates []float64 `json:"rates,omitempty"`
 	// TimeLeft is the working time that the rest takes, without waits and pauses. So
 	// while the task runs it is the time to its end, and while it waits, the time from
 	// when it goes on. It is nil when it is not known, for a halted task, from the third try of
@@ -93,6 +96,9 @@ func (c *Client) Progress(ctx context.Context, id ID) (*TaskProgress, error) {
 		if err := c.addParts(ctx, op, t, p); err != nil {
 			return nil, c.public(ctx, err)
 		}
+		if p.Parts != nil {
+			p.Rates = nil
+		}
 	}
 	if p.Remaining < 0 {
 		plan, err := op.Plan(ctx, id)
@@ -108,7 +114,7 @@ func (c *Client) Progress(ctx context.Context, id ID) (*TaskProgress, error) {
 func newTaskProgress(t *Task, rate store.Rate, earlier []workrate.History) *TaskProgress {
 	p := &TaskProgress{
 		Task: t.ID, Status: t.Status, Progress: t.Progress, Remaining: -1,
-		Rate: rate.PerSecond(), Waiting: waiting(t), Halted: halted(t, rate),
+		Rate: rate.PerSecond(), Rates: rate.Each(), Waiting: waiting(t), Halted: halted(t, rate),
 	}
 	if t.Progress.Total < 0 {
 		return p

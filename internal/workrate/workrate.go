@@ -63,6 +63,14 @@ func (h History) PerSecond() float64 {
 	return float64(sum.Items) / sum.Took.Seconds()
 }
 
+// Each returns the items per second in each sample, the oldest first.
+func (h History) Each() (all []float64) {
+	for _, s := range h.Samples {
+		all = append(all, float64(s.Items)/s.Took.Seconds())
+	}
+	return all
+}
+
 // Longest returns the time of the longest sample.
 func (h History) Longest() (longest time.Duration) {
 	for _, s := range h.Samples {

@@ -67,6 +67,9 @@ func TestHistory(t *testing.T) {
 	if got, want := h.PerSecond(), float64(28+29+30+31+32+33+34+35+36+37+38+39)/60; math.Abs(got-want) > 1e-9 {
 		t.Errorf("rate %v, want that of the last minute, %v", got, want)
 	}
+	if got := h.Each(); len(got) != workrate.MaxSamples || got[0] != 16.0/5 || got[23] != 39.0/5 {
+		t.Errorf("each: %v", got)
+	}
 	if got := h.Longest(); got != 5*time.Second {
 		t.Errorf("longest %v", got)
 	}

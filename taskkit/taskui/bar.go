@@ -3,6 +3,7 @@ package taskui
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"taskkit.dev/taskkit"
@@ -49,6 +50,34 @@ func newBar(p taskkit.Progress) bar {
 		b.Text += ", of an unknown total"
 	}
 	return b
+}
+
+// sparkline is a picture of how the rate of a task has changed.
+type sparkline struct {
+	Points string // x and y of each measurement
+	Text   string // the same for people who do not see the picture
+}
+
+const sparkWidth, sparkHeight = 120, 24 // the viewBox in part_bits.html
+
+// newSparkline returns the picture of rates, the oldest first; nil for fewer than two. The lowest edge is zero.
+func newSparkline(rates []float64) *sparkline {
+	if len(rates) < 2 {
+		return nil
+	}
+	highest := slices.Max(rates)
+	if highest <= 0 {
+		return nil
+	}
+	points := make([]string, len(rates))
+	for i, r := range rates {
+		x := float64(i) * sparkWidth / float64(len(rates)-1)
+		points[i] = fmt.Sprintf("%.1f,%.1f", x, sparkHeight-r/highest*sparkHeight)
+	}
+	return &sparkline{
+		Points: strings.Join(points, " "),
+		Text:   fmt.Sprintf("The last %d measured rates, the newest %s: between %s and %s", len(rates), rate(rates[len(rates)-1]), rate(slices.Min(rates)), rate(highest)),
+	}
 }
 
 // progressText returns a progress in words.

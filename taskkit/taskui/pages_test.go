@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 )
@@ -112,6 +114,28 @@ func TestFiles(t *testing.T) {
 		}
 		e.page(t, path(id)+"/buckets.csv", http.StatusUnprocessableEntity)
 		e.page(t, path(id)+"/items.csv?outcome=x", http.StatusNotFound)
+	})
+}
+
+// The rates that were measured of a task are a picture with its text; one rate is none.
+func TestSparkline(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		e := newEnv(t, db)
+		for history, want := range map[string]string{
+			`{"all":{"n":30,"t":10000000000},"samples":[{"n":20,"t":5000000000},{"n":10,"t":5000000000}]}`: `<polyline points="0.0,0.0 120.0,12.0"/>`,
+			`{"all":{"n":20,"t":5000000000},"samples":[{"n":20,"t":5000000000}]}`:                          "no <polyline",
+		} {
+			id := submit(t, e, piecesKind, piecesSpec{Pieces: []string{"a"}})
+			if _, err := db.ExecContext(t.Context(), "INSERT INTO taskkit_task_rate (id, task_id, execution_component_name, history) VALUES ($1, $2, 'pieces', $3)", uuid.New().String(), id.String(), history); err != nil {
+				t.Fatal(err)
+			}
+			a := e.page(t, path(id), http.StatusOK)
+			a.wants(t, want)
+			if strings.Contains(a.body, "<polyline") {
+				a.wants(t, "The last 2 measured rates, the newest 2.0/s: between 2.0/s and 4.0/s")
+			}
+		}
 	})
 }
 

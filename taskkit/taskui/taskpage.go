@@ -18,6 +18,7 @@ type taskView struct {
 	Status    string
 	Class     string // of the status
 	Bar       bar
+	Spark     *sparkline
 	Outcomes  []outcomeTab
 	Progress  *taskkit.TaskProgress
 	Left      string // how long the rest takes
@@ -76,7 +77,7 @@ func showTask(r *request) (any, error) {
 	if v.Progress, err = c.Progress(ctx, t.ID); err != nil {
 		return nil, err
 	}
-	v.Left = timeLeft(v.Progress)
+	v.Left, v.Spark = timeLeft(v.Progress), newSparkline(v.Progress.Rates)
 	v.Say = v.Status + ", " + v.Bar.Text
 	explained, err := c.ExplainAll(ctx, []*taskkit.Task{t})
 	if err != nil {
