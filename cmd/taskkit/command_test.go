@@ -146,6 +146,7 @@ func TestCommands(t *testing.T) {
 
 		waits := submit(taskkit.WithApproval())
 		person := "01890a5d-ac96-774b-bcce-b302099a8057"
+		expect(t, 0, waits, args("ls", "--approval", "--paused", "-o", "name")...)
 		expect(t, 0, "approve continues it", args("explain", waits)...)
 		expect(t, 0, "it waits for approval before its first batch", args("show", waits)...)
 		expect(t, 1, "approve it", args("resume", waits, "--stop-after", "5%")...)
@@ -155,6 +156,7 @@ func TestCommands(t *testing.T) {
 		expect(t, 2, "--by: taskkit approve needs it: name the person who approves", args("approve", waits)...)
 		expect(t, 0, "is approved", args("approve", waits, "--by", person, "--stop-after", "5%")...)
 		expect(t, 1, "only a task that waits for approval", args("approve", waits, "--by", person)...)
+		expect(t, 0, "no tasks", args("ls", "--approval")...)
 		expect(t, 0, "approve", args("show", waits)...)
 		expect(t, 1, "no task ", args("show", id)...)
 		expect(t, 2, "is not a task", args("show", "zz")...)

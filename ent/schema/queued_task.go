@@ -190,11 +190,10 @@ func (QueuedTask) Indexes() []ent.Index {
 			StorageKey("taskkit_requested").
 			Annotations(entsql.IndexWhere("control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED')")),
 		// Paused tasks, whether a worker has them or not. The migration has an expression instead of the first column. What it
-		// reads of a task changes only with control, which is in the conditions above. The condition is the expression too: a
-		// planner would else take the index for other statements about paused tasks. See ADR 15.
+		// reads of a task changes only with control, which is in the conditions above. See ADR 15.
 		index.Fields("control_reason", "id").
 			StorageKey("taskkit_paused").
-			Annotations(entsql.IndexWhere(lifecycle.PauseKey("") + " IS NOT NULL")),
+			Annotations(entsql.IndexWhere(lifecycle.IsPaused(""))),
 		// Not those in flight: the version of a task that claims it is in the index
 		// above and need not be in this. Nor children: a list has none unless it is asked for them, and would
 		// read through all of a task to find the next.

@@ -50,7 +50,7 @@ func TestMigrationsAreTheEntSchema(t *testing.T) {
 			if made.Dialect == dialect.SQLite {
 				rank = lifecycle.SQLiteRank
 			}
-			if _, err := made.ExecContext(t.Context(), strings.NewReplacer("{rank}", rank(""), "{dead}", lifecycle.DeadKey(""), "{paused}", lifecycle.PauseKey("")).Replace(expressionIndexes)); err != nil {
+			if _, err := made.ExecContext(t.Context(), strings.NewReplacer("{rank}", rank(""), "{dead}", lifecycle.DeadKey(""), "{paused}", lifecycle.PauseKey(""), "{is paused}", lifecycle.IsPaused("")).Replace(expressionIndexes)); err != nil {
 				t.Fatal(err)
 			}
 			if made.Dialect == dialect.SQLite {
@@ -95,7 +95,7 @@ CREATE INDEX taskkit_listed_key ON taskkit_queued_task ((unique_key || ''), id) 
 DROP INDEX taskkit_dead;
 CREATE INDEX taskkit_dead ON taskkit_queued_task (({dead}), id) WHERE {dead} IS NOT NULL;
 DROP INDEX taskkit_paused;
-CREATE INDEX taskkit_paused ON taskkit_queued_task (({paused}), id) WHERE {paused} IS NOT NULL`
+CREATE INDEX taskkit_paused ON taskkit_queued_task (({paused}), id) WHERE {is paused}`
 
 // ownerOfRoots makes the one index that SQLite has otherwise than ent, see
 // internal/cmd/schemaplan.

@@ -41,6 +41,8 @@ func TestParse(t *testing.T) {
 		{`older-than:14d`, taskkit.Filter{EndedFor: 14 * 24 * time.Hour}, ""},
 		{`older-than:90m`, taskkit.Filter{EndedFor: 90 * time.Minute}, ""},
 		{`is:running is:preview is:child`, taskkit.Filter{Running: true, Previews: true, Children: true}, ""},
+		{`is:paused`, taskkit.Filter{Paused: true}, ""},
+		{`is:approval`, taskkit.Filter{Approval: true}, ""},
 		{`parent:8058`, taskkit.Filter{Parent: task}, ""},
 		{`follows:@last`, taskkit.Filter{Follows: task}, ""},
 		{`8058 status:failed`, taskkit.Filter{IDs: []taskkit.ID{task}, Statuses: []taskkit.Status{taskkit.StatusError, taskkit.StatusFailure}}, ""},

@@ -116,7 +116,7 @@ CREATE INDEX `taskkit_in_flight` ON `taskkit_queued_task` (`created_date`) WHERE
 -- Create index "taskkit_requested" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_requested` ON `taskkit_queued_task` (`control`, `id`) WHERE control = 'DELETE' OR (control = 'STOP' AND workflow_status = 'QUEUED');
 -- Create index "taskkit_paused" to table: "taskkit_queued_task"
-CREATE INDEX `taskkit_paused` ON `taskkit_queued_task` ((CASE WHEN control = 'PAUSE' THEN CASE WHEN substr(control_reason, 1, 22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN parent_id IS NULL THEN '' ELSE ' child' END END), `id`) WHERE CASE WHEN control = 'PAUSE' THEN CASE WHEN substr(control_reason, 1, 22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL;
+CREATE INDEX `taskkit_paused` ON `taskkit_queued_task` ((CASE WHEN substr(control_reason, 1, 22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN parent_id IS NULL THEN '' ELSE ' child' END), `id`) WHERE CASE WHEN control = 'PAUSE' THEN control END IS NOT NULL;
 -- Create index "taskkit_owner" to table: "taskkit_queued_task"
 CREATE INDEX `taskkit_owner` ON `taskkit_queued_task` (`owner_id`, `id`) WHERE parent_id IS NULL;
 -- Create index "taskkit_ended" to table: "taskkit_queued_task"

@@ -68,7 +68,9 @@ func TestFiltersWithoutAnIndex(t *testing.T) {
 	each(t, func(b *bench) {
 		const more = 10_050 // than one page
 		owner := uuid.New()
-		b.waiting(newKind("old"), 1)
+		if _, err := b.Pause(b.Context(), b.waiting(newKind("old"), 2)[0]); err != nil {
+			b.Fatal(err)
+		}
 		b.waiting(newKind("many"), more, taskkit.OwnedBy(owner))
 		for what, c := range map[string]struct {
 			r       taskbulk.Request
@@ -81,6 +83,10 @@ func TestFiltersWithoutAnIndex(t *testing.T) {
 			"with children":       {taskbulk.Request{Verb: taskbulk.Pause, Filter: taskkit.Filter{Owner: owner, Children: true}}, true, 0},
 			"an owner":            {taskbulk.Request{Verb: taskbulk.Pause, Filter: taskkit.Filter{Owner: owner}}, false, more},
 			"an owner and a kind": {taskbulk.Request{Verb: taskbulk.Pause, Filter: taskkit.Filter{Owner: taskkit.SystemOwner, Kinds: []string{"old"}}}, false, 1},
+			"what is paused":      {taskbulk.Request{Verb: taskbulk.Resume, All: true}, false, 1},
+			"paused of a kind":    {taskbulk.Request{Verb: taskbulk.Stop, Filter: taskkit.Filter{Paused: true, Kinds: []string{"old"}}, Reason: "r"}, false, 1},
+			"of another kind":     {taskbulk.Request{Verb: taskbulk.Resume, Filter: taskkit.Filter{Kinds: []string{"many"}}}, false, 0},
+			"approvals":           {taskbulk.Request{Verb: taskbulk.Stop, Filter: taskkit.Filter{Approval: true}, Reason: "r"}, false, 0},
 			"what has failed":     {taskbulk.Request{Verb: taskbulk.Retry, All: true}, false, 0},
 		} {
 			c.r.SetSearched(10_000)

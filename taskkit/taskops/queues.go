@@ -118,9 +118,10 @@ func (o *Operator) Queues(ctx context.Context) ([]QueueInfo, error) {
 // waitingRead is how many waiting tasks Waiting reads of a lane.
 const waitingRead = 1000
 
-// Waiting counts the tasks that wait for something else than a worker, by cause: those that are not due. It leaves out paused tasks, and
-// does not know which queues are paused. Of each kind, revision, priority and number of failed tries in a queue it reads at most 1,000 that
-// have a time and 1,000 that wait for children or a permit, and 10,000 in all.
+// Waiting counts the tasks that wait for something else than a worker, by cause: those that are not due, and those that are paused. A paused task
+// is counted once, due or not, as [taskcause.Approval] if it waits for approval and as [taskcause.Paused] if not. Paused queues are not
+// considered. Of each kind, revision, priority and number of failed tries in a queue it reads at most 1,000 tasks that
+// have a time and 1,000 that wait for children or a permit, and 10,000 in all; of the paused ones it counts at most 10,000 of each cause.
 func (o *Operator) Waiting(ctx context.Context) (map[taskcause.Cause]int64, error) {
 	op, err := o.store(ctx)
 	if err != nil {

@@ -89,8 +89,21 @@ func TestWaiting(t *testing.T) {
 		is(want)
 		w.exec("UPDATE " + w.prefix + "taskkit_queued_task SET control = 'PAUSE' WHERE waiting_reason LIKE 'throttled%'")
 		delete(want, taskcause.Throttled)
+		want[taskcause.Paused] = 1
+		is(want)
+		approval := fmt.Sprintf("control = 'PAUSE', control_reason = '%safter its first item'", lifecycle.ReasonApproval)
+		w.exec("UPDATE " + w.prefix + "taskkit_queued_task SET " + approval + " WHERE waiting_reason = '" + lifecycle.ReasonChildren + "'")
+		w.exec("UPDATE " + w.prefix + "taskkit_queued_task SET control = 'PAUSE' WHERE waiting_reason IS NULL AND not_before < '2021-01-01 00:00:00.000'")
+		want[taskcause.Paused], want[taskcause.Approval], want[taskcause.Children] = 4, 2, 1
+		is(want)
+		w.exec("UPDATE " + w.prefix + "taskkit_queued_task SET control = '', control_reason = NULL WHERE control = 'PAUSE'")
 		w.wait(1200, "2998-01-01 00:00:00.000", "the other system asked for it")
 		want = map[taskcause.Cause]int64{taskcause.Later: 1000, taskcause.Children: 3, taskcause.Limit: 2}
+		is(want)
+		w.wait(7000, future, "")
+		w.wait(7000, future, "")
+		w.exec("UPDATE " + w.prefix + "taskkit_queued_task SET control = 'PAUSE' WHERE not_before > '2990-01-01 00:00:00.000' AND waiting_reason IS NULL")
+		want[taskcause.Paused] = 10_000
 		is(want)
 	})
 }

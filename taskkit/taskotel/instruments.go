@@ -78,7 +78,7 @@ var (
 var instruments = []instrument{
 	{"taskkit.queue.oldest", "s", gauge, "How long the task has been due that has been due for longest", []label{ofQueue}, nil},
 	{"taskkit.queue.tasks", "{task}", gauge, "Tasks that are due, wait for their time, or run; at most 10,000 of a kind, revision and priority are counted", []label{ofQueue, {keyState, len(statuses)}}, nil},
-	{"taskkit.task.waiting", "{task}", gauge, "Tasks that wait for something else than a worker; at most 10,000 are counted", []label{{keyReason, len(waitingCauses)}}, nil},
+	{"taskkit.task.waiting", "{task}", gauge, "Tasks that wait for something else than a worker; at most 10,000 are counted, and 10,000 each that are paused or wait for approval", []label{{keyReason, len(waitingCauses)}}, nil},
 	{"taskkit.worker.live", "{worker}", gauge, "Live workers", nil, nil},
 	{"taskkit.schedule.lag", "s", gauge, "How late the latest schedule is", nil, nil},
 	{"taskkit.reader.age", "s", gauge, "How old the figures of queues, waiting tasks, live workers and schedules are", nil, nil},

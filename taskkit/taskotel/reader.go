@@ -206,7 +206,7 @@ func (t *Telemetry) valuesOf(ctx context.Context, db taskkit.ExecQuerier) (value
 // waitingCauses are the causes of waiting tasks that have a series.
 var waitingCauses = []taskcause.Cause{
 	taskcause.Start, taskcause.Later, taskcause.Retry, taskcause.Window, taskcause.Rate, taskcause.Throttled, taskcause.Limit,
-	taskcause.Children, taskcause.QueuePaused,
+	taskcause.Children, taskcause.QueuePaused, taskcause.Paused, taskcause.Approval,
 }
 
 // queueValues returns the values of queues. Those beyond the first are added up.

@@ -117,10 +117,15 @@ func TestMetricsOfTakeover(t *testing.T) {
 		e.until("a worker has the task", func() bool { return w.held.Load() == 1 })
 		e.submit(k, workSpec{}, taskkit.WithDelay(time.Hour))
 		e.submit(k, workSpec{})
+		e.submit(k, workSpec{}, taskkit.WithApproval())
+		if _, err := e.client.Pause(t.Context(), e.submit(k, workSpec{}, taskkit.WithDelay(time.Hour))); err != nil {
+			t.Fatal(err)
+		}
 		e.until("the queue is seen", func() bool {
 			all := first.all()
 			return all["taskkit.queue.tasks{taskkit.queue=default,taskkit.state=due}"] == 1 && all["taskkit.queue.tasks{taskkit.queue=default,taskkit.state=running}"] == 1 &&
 				all["taskkit.queue.tasks{taskkit.queue=default,taskkit.state=waiting}"] == 1 && all["taskkit.task.waiting{taskkit.reason=start}"] == 1 &&
+				all["taskkit.task.waiting{taskkit.reason=paused}"] == 1 && all["taskkit.task.waiting{taskkit.reason=approval}"] == 1 &&
 				all["taskkit.queue.oldest{taskkit.queue=default}"] > 0 && all["taskkit.worker.slots{taskkit.state=busy}"] == 1 && all["taskkit.worker.live{}"] == 1
 		})
 		second := e.collect()

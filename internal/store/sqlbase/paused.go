@@ -34,7 +34,7 @@ func pauseKeys(approval, roots bool) []string {
 
 // pausedOf selects the paused tasks of a key from t, the table of tasks as q, newest first.
 func (b *Base) pausedOf(t *entsql.Selector, key func(*entsql.Builder), before uuid.UUID) *entsql.Selector {
-	b.keyed(t, lifecycle.PauseKey("q."), key, before)
+	b.keyed(t.Where(entsql.ExprP(lifecycle.IsPaused("q."))), lifecycle.PauseKey("q."), key, before)
 	return t.OrderBy(entsql.Desc(t.C(queuedtask.FieldID)))
 }
 

@@ -84,6 +84,8 @@ tasks to find them, ends with the flag that continues it.`,
 	flags.StringVar(&f.Reference, "reference", "", "only tasks with this `reference`")
 	flags.StringVar(&f.UniqueKey, "unique-key", "", "only tasks with this unique `key`")
 	flags.BoolVar(&f.Running, "running", false, "only tasks that a worker has, or that have such a child")
+	flags.BoolVar(&f.Paused, "paused", false, "only paused tasks")
+	flags.BoolVar(&f.Approval, "approval", false, "only tasks that wait for approval")
 	flags.BoolVar(&f.Previews, "previews", false, "only previews")
 	rowsFlag(c, &f.Limit, 20, "tasks")
 	flags.BoolVarP(&follow, "watch", "w", false, "list the tasks again every two seconds, until Ctrl-C; without a terminal, those that have changed")

@@ -13,13 +13,13 @@ FROM (SELECT "q"."id", "q"."execution_component_name", "q"."control", "q"."owner
     "q"."reference", "q"."unique_key", "q"."parent_id", "q"."follows_id", "q"."workflow_status",
     "q"."workflow_status_desc", "q"."workflow_stopped_date", "q"."control_reason"
 FROM "taskkit"."taskkit_queued_task" AS "q"
-WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END >= (SELECT $1::text)
-    AND (CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END,
+WHERE CASE WHEN q.control = 'PAUSE' THEN q.control END IS NOT NULL AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END >= (SELECT $1::text)
+    AND (CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END,
     "q"."id") <= ((SELECT $2::text), $3)
-ORDER BY CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END DESC,
+ORDER BY CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END DESC,
     "q"."id" DESC
 LIMIT 5000) r) s
 WHERE wanted OR last
@@ -36,13 +36,13 @@ FROM (SELECT "q"."id", "q"."execution_component_name", "q"."control", "q"."owner
     "q"."reference", "q"."unique_key", "q"."parent_id", "q"."follows_id", "q"."workflow_status",
     "q"."workflow_status_desc", "q"."workflow_stopped_date", "q"."control_reason"
 FROM "taskkit"."taskkit_queued_task" AS "q"
-WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END >= (SELECT $4::text)
-    AND (CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END,
+WHERE CASE WHEN q.control = 'PAUSE' THEN q.control END IS NOT NULL AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END >= (SELECT $4::text)
+    AND (CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END,
     "q"."id") <= ((SELECT $5::text), $6)
-ORDER BY CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END DESC,
+ORDER BY CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END DESC,
     "q"."id" DESC
 LIMIT 5000) r) s
 WHERE wanted OR last

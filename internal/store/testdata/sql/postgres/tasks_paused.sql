@@ -34,13 +34,13 @@ FROM (SELECT "q"."id", "q"."created_date", "q"."modified_date", "q"."created_by"
     "q"."reason", "q"."unique_key", "q"."idempotency_key", "q"."parent_id", "q"."follows_id",
     "q"."traceparent", "q"."targets_field", "q"."reference_version"
 FROM "taskkit"."taskkit_queued_task" AS "q"
-WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END >= (SELECT $3::text)
-    AND (CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END,
+WHERE CASE WHEN q.control = 'PAUSE' THEN q.control END IS NOT NULL AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END >= (SELECT $3::text)
+    AND (CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END,
     "q"."id") < ((SELECT $4::text), $5)
-ORDER BY CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END DESC,
+ORDER BY CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END DESC,
     "q"."id" DESC
 LIMIT 2500) r) s
 WHERE wanted OR last
@@ -60,13 +60,13 @@ FROM (SELECT "q"."id", "q"."created_date", "q"."modified_date", "q"."created_by"
     "q"."reason", "q"."unique_key", "q"."idempotency_key", "q"."parent_id", "q"."follows_id",
     "q"."traceparent", "q"."targets_field", "q"."reference_version"
 FROM "taskkit"."taskkit_queued_task" AS "q"
-WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END >= (SELECT $8::text)
-    AND (CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END,
+WHERE CASE WHEN q.control = 'PAUSE' THEN q.control END IS NOT NULL AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END >= (SELECT $8::text)
+    AND (CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END,
     "q"."id") < ((SELECT $9::text), $10)
-ORDER BY CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END DESC,
+ORDER BY CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END DESC,
     "q"."id" DESC
 LIMIT 2500) r) s
 WHERE wanted OR last
@@ -86,13 +86,13 @@ FROM (SELECT "q"."id", "q"."created_date", "q"."modified_date", "q"."created_by"
     "q"."reason", "q"."unique_key", "q"."idempotency_key", "q"."parent_id", "q"."follows_id",
     "q"."traceparent", "q"."targets_field", "q"."reference_version"
 FROM "taskkit"."taskkit_queued_task" AS "q"
-WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END >= (SELECT $13::text)
-    AND (CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END,
+WHERE CASE WHEN q.control = 'PAUSE' THEN q.control END IS NOT NULL AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END >= (SELECT $13::text)
+    AND (CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END,
     "q"."id") < ((SELECT $14::text), $15)
-ORDER BY CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END DESC,
+ORDER BY CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END DESC,
     "q"."id" DESC
 LIMIT 2500) r) s
 WHERE wanted OR last
@@ -112,13 +112,13 @@ FROM (SELECT "q"."id", "q"."created_date", "q"."modified_date", "q"."created_by"
     "q"."reason", "q"."unique_key", "q"."idempotency_key", "q"."parent_id", "q"."follows_id",
     "q"."traceparent", "q"."targets_field", "q"."reference_version"
 FROM "taskkit"."taskkit_queued_task" AS "q"
-WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END >= (SELECT $18::text)
-    AND (CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END,
+WHERE CASE WHEN q.control = 'PAUSE' THEN q.control END IS NOT NULL AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END >= (SELECT $18::text)
+    AND (CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END,
     "q"."id") < ((SELECT $19::text), $20)
-ORDER BY CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END DESC,
+ORDER BY CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END DESC,
     "q"."id" DESC
 LIMIT 2500) r) s
 WHERE wanted OR last

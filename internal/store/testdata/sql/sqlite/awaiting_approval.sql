@@ -9,10 +9,10 @@ FROM (SELECT r.*, CASE WHEN `r`.`workflow_status` = 'QUEUED' AND `r`.`control` =
 FROM (SELECT `q`.`id`, `q`.`execution_component_name`, `q`.`modified_date`, `q`.`workflow_status`,
     `q`.`control`, `q`.`control_reason`
 FROM `taskkit_queued_task` AS `q`
-WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
-    AND CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = ?
+WHERE CASE WHEN q.control = 'PAUSE' THEN q.control END IS NOT NULL AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END IS NOT NULL
+    AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END = ?
     AND `q`.`id` < ?
 ORDER BY `q`.`id` DESC
 LIMIT 5000) r) s
@@ -26,10 +26,10 @@ FROM (SELECT r.*, CASE WHEN `r`.`workflow_status` = 'QUEUED' AND `r`.`control` =
 FROM (SELECT `q`.`id`, `q`.`execution_component_name`, `q`.`modified_date`, `q`.`workflow_status`,
     `q`.`control`, `q`.`control_reason`
 FROM `taskkit_queued_task` AS `q`
-WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
-    AND CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = ?
+WHERE CASE WHEN q.control = 'PAUSE' THEN q.control END IS NOT NULL AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END IS NOT NULL
+    AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END = ?
     AND `q`.`id` < ?
 ORDER BY `q`.`id` DESC
 LIMIT 5000) r) s

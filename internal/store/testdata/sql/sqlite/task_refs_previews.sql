@@ -13,10 +13,10 @@ FROM (SELECT `q`.`id`, `q`.`execution_component_name`, `q`.`control`, `q`.`owner
     `q`.`reference`, `q`.`unique_key`, `q`.`parent_id`, `q`.`follows_id`, `q`.`workflow_status`,
     `q`.`workflow_status_desc`, `q`.`workflow_stopped_date`, `q`.`control_reason`
 FROM `taskkit_queued_task` AS `q`
-WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
-    AND CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = ?
+WHERE CASE WHEN q.control = 'PAUSE' THEN q.control END IS NOT NULL AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END IS NOT NULL
+    AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END = ?
 ORDER BY `q`.`id` DESC
 LIMIT 5000) r) s
 WHERE wanted OR last
@@ -33,10 +33,10 @@ FROM (SELECT `q`.`id`, `q`.`execution_component_name`, `q`.`control`, `q`.`owner
     `q`.`reference`, `q`.`unique_key`, `q`.`parent_id`, `q`.`follows_id`, `q`.`workflow_status`,
     `q`.`workflow_status_desc`, `q`.`workflow_stopped_date`, `q`.`control_reason`
 FROM `taskkit_queued_task` AS `q`
-WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
-    AND CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = ?
+WHERE CASE WHEN q.control = 'PAUSE' THEN q.control END IS NOT NULL AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END IS NOT NULL
+    AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END = ?
 ORDER BY `q`.`id` DESC
 LIMIT 5000) r) s
 WHERE wanted OR last

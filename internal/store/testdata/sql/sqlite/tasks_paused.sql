@@ -32,10 +32,10 @@ FROM (SELECT `q`.`id`, `q`.`created_date`, `q`.`modified_date`, `q`.`created_by`
     `q`.`reason`, `q`.`unique_key`, `q`.`idempotency_key`, `q`.`parent_id`, `q`.`follows_id`,
     `q`.`traceparent`, `q`.`targets_field`, `q`.`reference_version`
 FROM `taskkit_queued_task` AS `q`
-WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
-    AND CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = ?
+WHERE CASE WHEN q.control = 'PAUSE' THEN q.control END IS NOT NULL AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END IS NOT NULL
+    AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END = ?
     AND `q`.`id` < ?
 ORDER BY `q`.`id` DESC
 LIMIT 2500) r) s
@@ -56,10 +56,10 @@ FROM (SELECT `q`.`id`, `q`.`created_date`, `q`.`modified_date`, `q`.`created_by`
     `q`.`reason`, `q`.`unique_key`, `q`.`idempotency_key`, `q`.`parent_id`, `q`.`follows_id`,
     `q`.`traceparent`, `q`.`targets_field`, `q`.`reference_version`
 FROM `taskkit_queued_task` AS `q`
-WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
-    AND CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = ?
+WHERE CASE WHEN q.control = 'PAUSE' THEN q.control END IS NOT NULL AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END IS NOT NULL
+    AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END = ?
     AND `q`.`id` < ?
 ORDER BY `q`.`id` DESC
 LIMIT 2500) r) s
@@ -80,10 +80,10 @@ FROM (SELECT `q`.`id`, `q`.`created_date`, `q`.`modified_date`, `q`.`created_by`
     `q`.`reason`, `q`.`unique_key`, `q`.`idempotency_key`, `q`.`parent_id`, `q`.`follows_id`,
     `q`.`traceparent`, `q`.`targets_field`, `q`.`reference_version`
 FROM `taskkit_queued_task` AS `q`
-WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
-    AND CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = ?
+WHERE CASE WHEN q.control = 'PAUSE' THEN q.control END IS NOT NULL AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END IS NOT NULL
+    AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END = ?
     AND `q`.`id` < ?
 ORDER BY `q`.`id` DESC
 LIMIT 2500) r) s
@@ -104,10 +104,10 @@ FROM (SELECT `q`.`id`, `q`.`created_date`, `q`.`modified_date`, `q`.`created_by`
     `q`.`reason`, `q`.`unique_key`, `q`.`idempotency_key`, `q`.`parent_id`, `q`.`follows_id`,
     `q`.`traceparent`, `q`.`targets_field`, `q`.`reference_version`
 FROM `taskkit_queued_task` AS `q`
-WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
-    AND CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = ?
+WHERE CASE WHEN q.control = 'PAUSE' THEN q.control END IS NOT NULL AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END IS NOT NULL
+    AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END = ?
     AND `q`.`id` < ?
 ORDER BY `q`.`id` DESC
 LIMIT 2500) r) s

@@ -83,10 +83,10 @@ SELECT cause, count(*) FROM reasons GROUP BY cause;
 SELECT k.key, (SELECT count(*)
 FROM (SELECT `q`.`id`
 FROM `taskkit_queued_task` AS `q`
-WHERE CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
-    AND CASE WHEN q.control = 'PAUSE' THEN CASE WHEN substr(q.control_reason, 1,
-    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = k.key
+WHERE CASE WHEN q.control = 'PAUSE' THEN q.control END IS NOT NULL AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END IS NOT NULL
+    AND CASE WHEN substr(q.control_reason, 1,
+    22) = 'it waits for approval ' THEN 'approval' ELSE 'paused' END || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END = k.key
 ORDER BY `q`.`id` DESC
 LIMIT 10000) p)
 FROM (SELECT 'approval' AS key
