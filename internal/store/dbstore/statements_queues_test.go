@@ -81,6 +81,14 @@ func (c *calls) queues() {
 	}
 	c.record("unknown_kinds", func() error { _, err := s.UnknownKinds(ctx); return err })
 	c.record("waiting_causes", func() error { _, err := s.WaitingCauses(ctx, 1000); return err })
+	c.record("tasks_paused", func() error {
+		_, _, err := s.Tasks(ctx, store.Filter{Paused: true, Owner: uuid.Max, Before: uuid.Max, Limit: 10})
+		return err
+	})
+	c.record("tasks_awaiting_approval", func() error {
+		_, _, err := s.Tasks(ctx, store.Filter{Approval: true, Roots: true, Limit: 10})
+		return err
+	})
 	c.record("elect_reader", func() error { _, err := s.ElectReader(ctx, "p", time.Minute); return err })
 	c.record("queue_counts", func() error { _, err := s.QueueCounts(ctx, store.QueueRead); return err })
 }

@@ -428,14 +428,6 @@ func (c *calls) operator() {
 		})
 		return err
 	})
-	c.record("tasks_paused", func() error {
-		_, _, err := s.Tasks(ctx, store.Filter{Paused: true, Owner: uuid.Max, Before: uuid.Max, Limit: 10})
-		return err
-	})
-	c.record("tasks_awaiting_approval", func() error {
-		_, _, err := s.Tasks(ctx, store.Filter{Approval: true, Roots: true, Limit: 10})
-		return err
-	})
 	c.record("tasks_roots", func() error { _, _, err := s.Tasks(ctx, store.Filter{Roots: true, Limit: 1}); return err })
 	c.record("tasks_of_owner", func() error {
 		_, _, err := s.Tasks(ctx, store.Filter{Owner: uuid.Max, Roots: true, Before: uuid.Max, Limit: 10})

@@ -59,7 +59,7 @@ func TestPausedTasksReadWhatTheyList(t *testing.T) {
 					}
 				})
 			}
-			each := func(what string, approvals, paused float64) {
+			checkAll := func(what string, approvals, paused float64) {
 				t.Helper()
 				for name, f := range map[string]store.Filter{
 					"approvals": {Approval: true, Limit: 10}, "approvals without parents": {Approval: true, Roots: true, Limit: 10},
@@ -73,16 +73,16 @@ func TestPausedTasksReadWhatTheyList(t *testing.T) {
 				query, args = count()
 				check(what+": counts", min(paused, 300)+approvals+4, 600, query, args) // the rows of each of the four keys are rounded
 			}
-			each("none", 0, 0)
+			checkAll("none", 0, 0)
 			exec("UPDATE taskkit_queued_task SET control = 'PAUSE', control_reason = $1 WHERE id IN ($2, $3, $4)", lifecycle.ReasonApproval+"first", idOf(10_001), idOf(15_000), idOf(20_000))
-			each("few", 3, 0)
+			checkAll("few", 3, 0)
 			exec("UPDATE taskkit_queued_task SET control = 'PAUSE' WHERE id BETWEEN $1 AND $2", idOf(15_001), idOf(19_000))
 			exec(listedChildren, 20_001, 25_000, "waiting", "QUEUED", nil, idOf(10_002))
 			exec("UPDATE taskkit_queued_task SET control = 'PAUSE', control_reason = $1 WHERE parent_id IS NOT NULL", lifecycle.ReasonParent)
-			each("many", 3, 9000)
+			checkAll("many", 3, 9000)
 			if state == "statistics" {
 				exec("ANALYZE taskkit_queued_task")
-				each("many, with statistics", 3, 9000)
+				checkAll("many, with statistics", 3, 9000)
 			}
 		})
 	}
