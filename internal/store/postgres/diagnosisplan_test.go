@@ -21,6 +21,10 @@ SELECT gen_random_uuid(), o, o, o, o, 'flying', 'EXECUTING', 1, 'p', clock_times
 			exec(flying, 50)
 			exec("UPDATE taskkit_queued_task SET control = 'PAUSE' WHERE id BETWEEN $1 AND $2", idOf(12_001), idOf(16_000))
 			exec("UPDATE taskkit_queued_task SET control_reason = $1 WHERE id BETWEEN $2 AND $3", lifecycle.ReasonApproval+"first", idOf(13_001), idOf(13_020))
+			exec("INSERT INTO taskkit_task_plan (id, task_id, spec) SELECT id, id, '{}' FROM taskkit_queued_task")
+			if state == "statistics" {
+				exec("ANALYZE taskkit_task_plan")
+			}
 			for name, c := range map[string]struct {
 				call  func(context.Context, store.Client) error
 				index string
@@ -45,6 +49,9 @@ SELECT gen_random_uuid(), o, o, o, o, 'flying', 'EXECUTING', 1, 'p', clock_times
 					s.uses(t, mode+": "+name, c.index, "taskkit_queued_task_pkey")
 					if n := s.rows(c.index); n > c.most {
 						t.Errorf("%s: %s: read %v entries of %s, want at most %v", mode, name, n, c.index, c.most)
+					}
+					if n := s.rows("taskkit_queued_task_pkey"); n > store.DiagnosisRead {
+						t.Errorf("%s: %s: read %v tasks by their ids, want at most %v", mode, name, n, store.DiagnosisRead)
 					}
 				})
 			}

@@ -76,7 +76,7 @@ func (b *Base) FailingCodes(ctx context.Context, since time.Duration, tasks int)
 }
 
 // FailingTargets implements [store.Diagnosis]. The notification of an attempt is read by its id, one by one, so that no planner reads all tasks. Tasks that
-// are kept by an option of theirs are not in the index of ended tasks: they are found by their plans, which the option is in.
+// are kept by an option of theirs are not in the index of ended tasks: they are found by their plans, which have the option, and read one by one too.
 func (b *Base) FailingTargets(ctx context.Context, since time.Duration, tries int) (found []store.FailingTarget, err error) {
 	const target = `coalesce(q.execution_spec, (SELECT p.spec FROM {s}taskkit_task_plan p WHERE p.task_id = q.id)) ->> CAST('target' AS text)`
 	_, err = sqlrows.Query(ctx, b.q, b.SQL(`WITH failed AS (
@@ -87,15 +87,15 @@ func (b *Base) FailingTargets(ctx context.Context, since time.Duration, tries in
   WHERE n.created_date > `+b.ago("$3")+`
 ), delivered AS (
   SELECT target, max(ended) AS last FROM (
-    SELECT q.workflow_stopped_date AS ended, `+target+` AS target FROM (
-      SELECT * FROM (
-        SELECT e.id, e.workflow_status, e.workflow_stopped_date, e.execution_spec FROM {s}taskkit_queued_task e
-        WHERE e.execution_component_name = $2 AND e.workflow_stopped_date IS NOT NULL AND e.keep_ms IS NULL
-        ORDER BY e.workflow_stopped_date DESC LIMIT `+b.most("$1")+`
-      ) ended UNION ALL SELECT k.id, k.workflow_status, k.workflow_stopped_date, k.execution_spec FROM (
-        SELECT p.task_id FROM {s}taskkit_task_plan p ORDER BY p.task_id DESC LIMIT `+b.most("$1")+`
-      ) planned JOIN {s}taskkit_queued_task k ON k.id = planned.task_id AND k.execution_component_name = $2 AND k.keep_ms IS NOT NULL
-    ) q WHERE q.workflow_status = 'COMPLETED'
+    SELECT q.ended, `+target+` AS target FROM (
+      SELECT e.id, e.workflow_status AS status, e.workflow_stopped_date AS ended, e.execution_spec FROM {s}taskkit_queued_task e
+      WHERE e.execution_component_name = $2 AND e.workflow_stopped_date IS NOT NULL AND e.keep_ms IS NULL ORDER BY e.workflow_stopped_date DESC LIMIT `+b.most("$1")+`
+    ) q WHERE q.status = 'COMPLETED'
+    UNION ALL SELECT n.ended, (SELECT `+target+` FROM {s}taskkit_queued_task q WHERE q.id = n.task_id) FROM (
+      SELECT p.task_id, (SELECT k.workflow_stopped_date FROM {s}taskkit_queued_task k WHERE k.id = p.task_id
+        AND k.execution_component_name = $2 AND k.workflow_status = 'COMPLETED' AND k.keep_ms IS NOT NULL) AS ended
+      FROM {s}taskkit_task_plan p ORDER BY p.task_id DESC LIMIT `+b.most("$1")+`
+    ) n WHERE n.ended IS NOT NULL
   ) e GROUP BY target
 ), tried AS (
   SELECT f.target, f.task, count(*) AS tries, min(f.created_date) AS first, max(f.created_date) AS last, max(CAST(f.id AS text)) AS newest

@@ -10,18 +10,21 @@ WITH failed AS (
   WHERE n.created_date > clock_timestamp() - $3::bigint::float8 * interval '1 millisecond'
 ), delivered AS (
   SELECT target, max(ended) AS last FROM (
-    SELECT q.workflow_stopped_date AS ended, coalesce(q.execution_spec,
+    SELECT q.ended, coalesce(q.execution_spec,
         (SELECT p.spec FROM "taskkit".taskkit_task_plan p WHERE p.task_id = q.id)) ->> CAST('target' AS text) AS target FROM (
-      SELECT * FROM (
-        SELECT e.id, e.workflow_status, e.workflow_stopped_date,
-            e.execution_spec FROM "taskkit".taskkit_queued_task e
-        WHERE e.execution_component_name = $2 AND e.workflow_stopped_date IS NOT NULL AND e.keep_ms IS NULL
-        ORDER BY e.workflow_stopped_date DESC LIMIT (SELECT $1::bigint)
-      ) ended UNION ALL SELECT k.id, k.workflow_status, k.workflow_stopped_date, k.execution_spec FROM (
-        SELECT p.task_id FROM "taskkit".taskkit_task_plan p ORDER BY p.task_id DESC LIMIT (SELECT $1::bigint)
-      ) planned JOIN "taskkit".taskkit_queued_task k ON k.id = planned.task_id
-          AND k.execution_component_name = $2 AND k.keep_ms IS NOT NULL
-    ) q WHERE q.workflow_status = 'COMPLETED'
+      SELECT e.id, e.workflow_status AS status, e.workflow_stopped_date AS ended,
+          e.execution_spec FROM "taskkit".taskkit_queued_task e
+      WHERE e.execution_component_name = $2 AND e.workflow_stopped_date IS NOT NULL
+          AND e.keep_ms IS NULL ORDER BY e.workflow_stopped_date DESC LIMIT (SELECT $1::bigint)
+    ) q WHERE q.status = 'COMPLETED'
+    UNION ALL SELECT n.ended, (SELECT coalesce(q.execution_spec,
+        (SELECT p.spec FROM "taskkit".taskkit_task_plan p WHERE p.task_id = q.id)) ->> CAST('target' AS text) FROM "taskkit".taskkit_queued_task q WHERE q.id = n.task_id) FROM (
+      SELECT p.task_id,
+          (SELECT k.workflow_stopped_date FROM "taskkit".taskkit_queued_task k WHERE k.id = p.task_id
+        AND k.execution_component_name = $2 AND k.workflow_status = 'COMPLETED'
+            AND k.keep_ms IS NOT NULL) AS ended
+      FROM "taskkit".taskkit_task_plan p ORDER BY p.task_id DESC LIMIT (SELECT $1::bigint)
+    ) n WHERE n.ended IS NOT NULL
   ) e GROUP BY target
 ), tried AS (
   SELECT f.target, f.task, count(*) AS tries, min(f.created_date) AS first, max(f.created_date) AS last,

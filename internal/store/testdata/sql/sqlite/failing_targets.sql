@@ -9,17 +9,20 @@ WITH failed AS (
   WHERE n.created_date > strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds', $3 / 1000.0))
 ), delivered AS (
   SELECT target, max(ended) AS last FROM (
-    SELECT q.workflow_stopped_date AS ended, coalesce(q.execution_spec,
+    SELECT q.ended, coalesce(q.execution_spec,
         (SELECT p.spec FROM taskkit_task_plan p WHERE p.task_id = q.id)) ->> CAST('target' AS text) AS target FROM (
-      SELECT * FROM (
-        SELECT e.id, e.workflow_status, e.workflow_stopped_date, e.execution_spec FROM taskkit_queued_task e
-        WHERE e.execution_component_name = $2 AND e.workflow_stopped_date IS NOT NULL AND e.keep_ms IS NULL
-        ORDER BY e.workflow_stopped_date DESC LIMIT $1
-      ) ended UNION ALL SELECT k.id, k.workflow_status, k.workflow_stopped_date, k.execution_spec FROM (
-        SELECT p.task_id FROM taskkit_task_plan p ORDER BY p.task_id DESC LIMIT $1
-      ) planned JOIN taskkit_queued_task k ON k.id = planned.task_id AND k.execution_component_name = $2
-          AND k.keep_ms IS NOT NULL
-    ) q WHERE q.workflow_status = 'COMPLETED'
+      SELECT e.id, e.workflow_status AS status, e.workflow_stopped_date AS ended,
+          e.execution_spec FROM taskkit_queued_task e
+      WHERE e.execution_component_name = $2 AND e.workflow_stopped_date IS NOT NULL
+          AND e.keep_ms IS NULL ORDER BY e.workflow_stopped_date DESC LIMIT $1
+    ) q WHERE q.status = 'COMPLETED'
+    UNION ALL SELECT n.ended, (SELECT coalesce(q.execution_spec,
+        (SELECT p.spec FROM taskkit_task_plan p WHERE p.task_id = q.id)) ->> CAST('target' AS text) FROM taskkit_queued_task q WHERE q.id = n.task_id) FROM (
+      SELECT p.task_id, (SELECT k.workflow_stopped_date FROM taskkit_queued_task k WHERE k.id = p.task_id
+        AND k.execution_component_name = $2 AND k.workflow_status = 'COMPLETED'
+            AND k.keep_ms IS NOT NULL) AS ended
+      FROM taskkit_task_plan p ORDER BY p.task_id DESC LIMIT $1
+    ) n WHERE n.ended IS NOT NULL
   ) e GROUP BY target
 ), tried AS (
   SELECT f.target, f.task, count(*) AS tries, min(f.created_date) AS first, max(f.created_date) AS last,
