@@ -293,10 +293,12 @@ const MatchingRead = 100_000
 // CountRead is how many tasks [Ops.Counts] reads at most for a client.
 const CountRead = 100_000
 
-// ListRead is how many tasks [Reader.Tasks] reads at most besides those that it lists, and DeadSearch how many dead letters of a kind and status.
+// ListRead is how many tasks [Reader.Tasks] reads at most besides those that it lists, and DeadSearch how many dead letters of a kind and status: of
+// each where a filter names a few kinds, and DeadSearchMany otherwise.
 const (
-	ListRead   = 10_000
-	DeadSearch = 1_000
+	ListRead       = 10_000
+	DeadSearch     = 1_000
+	DeadSearchMany = 250
 )
 
 // Request is an operator's request.

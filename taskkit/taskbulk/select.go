@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/access"
+	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit"
 )
@@ -43,7 +44,7 @@ const most = 1_000_000
 // its limit is not higher.
 const (
 	searched = 100 * store.ListRead
-	counted  = 10 * store.ListRead
+	counted  = 2 * store.ListRead
 )
 
 // Check returns what is wrong with the request, as [Submit] does before it reads.
@@ -118,7 +119,7 @@ func (r *Request) matches(ctx context.Context, c *taskkit.Client, verb *rules, b
 			return
 		}
 		f.Limit, f.Paused = store.ListRead, f.Paused || verb.paused
-		for read := int64(0); ; read += store.ListRead {
+		for read, more := int64(0), int64(0); ; read += more {
 			switch {
 			case bound > 0 && read >= bound:
 				yield(store.TaskRef{}, errMore)
@@ -131,6 +132,10 @@ func (r *Request) matches(ctx context.Context, c *taskkit.Client, verb *rules, b
 			if err != nil {
 				yield(store.TaskRef{}, lent.Public(ctx, err))
 				return
+			}
+			more = store.ListRead
+			if f.Only(lifecycle.Status.Dead) { // a page has fewer of them
+				more = max(int64(len(page)), store.DeadSearch)
 			}
 			for _, t := range page {
 				if t.Kind != Kind.Name() && verb.selects(t.Control) && !yield(t, nil) {

@@ -124,7 +124,7 @@ func repeated(ctx context.Context, tx taskkit.ExecQuerier, schema, key string) e
 	return &store.DuplicateError{Kind: Kind.Name(), Column: "idempotency_key", Key: key, ID: ids[0]}
 }
 
-// Count counts the tasks that [Submit] would freeze, up to a limit. exact is false if there may be more: at the limit, or after so many tasks were read, at least 100,000. Its errors are
+// Count counts the tasks that [Submit] would freeze, up to a limit. exact is false if there may be more: at the limit, or after so many tasks were read, at least 20,000. Its errors are
 // as of Submit, except that no task is no error. It needs no reason.
 func Count(ctx context.Context, c *taskkit.Client, r Request, limit int64) (n int64, exact bool, err error) {
 	r.Reason = cmp.Or(r.Reason, "counted") // which Submit needs
@@ -134,12 +134,14 @@ func Count(ctx context.Context, c *taskkit.Client, r Request, limit int64) (n in
 	}
 	for _, err := range r.matches(ctx, c, &verb, max(counted, limit)) {
 		switch {
-		case n == limit, errors.Is(err, errMore):
+		case errors.Is(err, errMore):
 			return n, false, nil
 		case err != nil:
 			return n, false, err
 		}
-		n++
+		if n++; n == limit {
+			return n, false, nil
+		}
 	}
 	return n, true, nil
 }

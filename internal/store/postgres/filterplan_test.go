@@ -57,7 +57,8 @@ func TestFiltersReadABoundedPart(t *testing.T) {
 			exec("UPDATE taskkit_queued_task SET control = 'PAUSE', control_reason = $1 WHERE id IN ($2, $3)", lifecycle.ReasonApproval+"first", idOf(12_500), idOf(19_000))
 			check := func(name, query string, args []any) {
 				t.Helper()
-				for most, part := range map[int]int{store.ListRead: 1, store.ListRead / 2: 2, store.ListRead / 4: 4, store.DeadSearch: 1} { // paused tasks have 1, 2 or 4 parts
+				// Paused tasks have 1, 2 or 4 parts.
+				for most, part := range map[int]int{store.ListRead: 1, store.ListRead / 2: 2, store.ListRead / 4: 4, store.DeadSearch: 1, store.DeadSearchMany: 1} {
 					for _, form := range []string{"LIMIT %d)", "= %d AS last"} {
 						query = strings.ReplaceAll(query, fmt.Sprintf(form, most), fmt.Sprintf(form, searched/part))
 					}

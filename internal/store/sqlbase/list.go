@@ -184,8 +184,12 @@ func (l *list) dead(q *entsql.Builder) {
 	if l.Dialect() == dialect.SQLite {
 		columns = "d." + strings.Join(l.columns, ", d.") + ", e.value ->> 1 AS wanted, e.value ->> 2 AS last"
 	}
+	most := store.DeadSearch
+	if few := 4; len(l.f.Kinds) == 0 || len(l.f.Kinds) > few {
+		most = store.DeadSearchMany
+	}
 	q.WriteString("SELECT " + columns + " FROM ")
-	l.fromDead(q, l.f, l.columns, func(q *entsql.Builder, t *entsql.Selector) { l.search(q, t, store.DeadSearch, l.rare()) })
+	l.fromDead(q, l.f, l.columns, func(q *entsql.Builder, t *entsql.Selector) { l.search(q, t, most, l.rare()) })
 }
 
 // inFlight reads those tasks that a worker has claimed, which are few.
@@ -230,16 +234,19 @@ func (l *list) few(first predicate.QueuedTask, others []predicate.QueuedTask) wa
 	}
 }
 
-// search reads tasks in the order of t until a page is full of those that meet conditions, but no more than most. Without a condition
-// it reads the page. The number is taken in the order in which the rows come, which neither database changes without a reason to
+// search reads tasks in the order of t until a page is full of those that meet conditions, but no more than most. The number is taken in the order in which the rows come, which neither database changes without a reason to
 // sort them.
 func (l *list) search(q *entsql.Builder, t *entsql.Selector, most int, others []predicate.QueuedTask) {
-	if len(others) == 0 {
+	if len(others) == 0 && l.limit <= most {
 		firstOf(q, t, l.limit)
 		return
 	}
 	q.WriteString("SELECT * FROM (SELECT r.*, ")
-	isTrue(q, entsql.Table(queuedtask.Table).As("r"), others)
+	if len(others) == 0 {
+		q.WriteString("true")
+	} else {
+		isTrue(q, entsql.Table(queuedtask.Table).As("r"), others)
+	}
 	q.WriteString(" AS wanted, row_number() OVER () = " + strconv.Itoa(most) + " AS last FROM (").
 		Join(t.Limit(most)).WriteString(") r) s WHERE wanted OR last LIMIT " + strconv.Itoa(l.limit))
 }

@@ -29,7 +29,7 @@ SELECT t.id, t.created_date, t.modified_date, t.created_by, t.modified_by, t.cod
     AND key NOT LIKE '% child')) AS keys(key) LIMIT (SELECT 9223372036854775807)) k CROSS JOIN LATERAL (SELECT * FROM (SELECT r.*,
     CASE WHEN split_part(coalesce("r"."workflow_status_desc", ''), ': ', 1) = $1
     AND "r"."workflow_stopped_date" < clock_timestamp() - $2::bigint::float8 * interval '1 millisecond' THEN true ELSE false END AS wanted,
-    row_number() OVER () = 1000 AS last FROM (SELECT "q"."id", "q"."created_date", "q"."modified_date",
+    row_number() OVER () = 250 AS last FROM (SELECT "q"."id", "q"."created_date", "q"."modified_date",
     "q"."created_by", "q"."modified_by", "q"."codec_revision", "q"."spec_revision", "q"."secrets",
     "q"."workflow_status", "q"."workflow_status_desc", "q"."partial", "q"."waiting_reason",
     "q"."scheduling_started_date", "q"."first_started_date", "q"."execution_started_date",
@@ -45,4 +45,4 @@ SELECT t.id, t.created_date, t.modified_date, t.created_by, t.modified_by, t.cod
     'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END,
     "q"."id") <= (k.key, $3) ORDER BY CASE WHEN q.workflow_status IN ('ERROR',
     'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END DESC,
-    "q"."id" DESC LIMIT 1000) r) s WHERE wanted OR last LIMIT 10) d) u) t ORDER BY t.id DESC LIMIT 10;
+    "q"."id" DESC LIMIT 250) r) s WHERE wanted OR last LIMIT 10) d) u) t ORDER BY t.id DESC LIMIT 10;

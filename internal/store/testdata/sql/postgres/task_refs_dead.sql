@@ -15,7 +15,7 @@ SELECT t.id, t.execution_component_name, t.control, t.wanted,
 ) SELECT key FROM keys WHERE key <> ''
     AND key NOT LIKE '% child')) AS keys(key) LIMIT (SELECT 9223372036854775807)) k CROSS JOIN LATERAL (SELECT * FROM (SELECT r.*,
     CASE WHEN split_part(coalesce("r"."workflow_status_desc", ''), ': ',
-    1) = $1 THEN true ELSE false END AS wanted, row_number() OVER () = 1000 AS last FROM (SELECT "q"."id",
+    1) = $1 THEN true ELSE false END AS wanted, row_number() OVER () = 250 AS last FROM (SELECT "q"."id",
     "q"."execution_component_name", "q"."control", "q"."owner_id", "q"."queue", "q"."reference",
     "q"."unique_key", "q"."parent_id", "q"."follows_id", "q"."workflow_status", "q"."workflow_status_desc",
     "q"."workflow_stopped_date",
@@ -25,4 +25,4 @@ SELECT t.id, t.execution_component_name, t.control, t.wanted,
     'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END,
     "q"."id") <= (k.key, $2) ORDER BY CASE WHEN q.workflow_status IN ('ERROR',
     'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END DESC,
-    "q"."id" DESC LIMIT 1000) r) s WHERE wanted OR last LIMIT 10000) d) u) t ORDER BY t.id DESC LIMIT 10000;
+    "q"."id" DESC LIMIT 250) r) s WHERE wanted OR last LIMIT 10000) d) u) t ORDER BY t.id DESC LIMIT 10000;

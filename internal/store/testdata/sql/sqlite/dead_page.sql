@@ -37,7 +37,7 @@ SELECT t.id, t.created_date, t.modified_date, t.created_by, t.modified_by, t.cod
     last)) FROM (SELECT * FROM (SELECT r.*, CASE WHEN substr(coalesce(`r`.`workflow_status_desc`, ''), 1,
     instr(coalesce(`r`.`workflow_status_desc`, '') || ': ', ': ') - 1) = ?
     AND `r`.`workflow_stopped_date` < strftime('%Y-%m-%d %H:%M:%f', 'now', printf('-%.3f seconds',
-    ? / 1000.0)) THEN true ELSE false END AS wanted, row_number() OVER () = 1000 AS last FROM (SELECT `q`.`id`,
+    ? / 1000.0)) THEN true ELSE false END AS wanted, row_number() OVER () = 250 AS last FROM (SELECT `q`.`id`,
     `q`.`created_date`, `q`.`modified_date`, `q`.`created_by`, `q`.`modified_by`, `q`.`codec_revision`,
     `q`.`spec_revision`, `q`.`secrets`, `q`.`workflow_status`, `q`.`workflow_status_desc`, `q`.`partial`,
     `q`.`waiting_reason`, `q`.`scheduling_started_date`, `q`.`first_started_date`,
@@ -50,4 +50,4 @@ SELECT t.id, t.created_date, t.modified_date, t.created_by, t.modified_by, t.cod
     `q`.`reference_version` FROM `taskkit_queued_task` AS `q` WHERE CASE WHEN q.workflow_status IN ('ERROR',
     'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
     AND CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = k.key ORDER BY `q`.`id` DESC LIMIT 1000) r) s WHERE wanted OR last LIMIT 10))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value ->> 0) u) t ORDER BY t.id DESC LIMIT 10;
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = k.key ORDER BY `q`.`id` DESC LIMIT 250) r) s WHERE wanted OR last LIMIT 10))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value ->> 0) u) t ORDER BY t.id DESC LIMIT 10;

@@ -16,11 +16,11 @@ SELECT t.id, t.execution_component_name, t.control, t.wanted, t.last FROM (SELEC
   FROM keys k WHERE k.key IS NOT NULL
 ) SELECT key FROM keys WHERE key <> ''
     AND key NOT LIKE '% child') k CROSS JOIN json_each((SELECT json_group_array(json_array(id, wanted,
-    last)) FROM (SELECT p.*, true AS wanted, false AS last FROM (SELECT `q`.`id`,
-    `q`.`execution_component_name`, `q`.`control`, `q`.`owner_id`, `q`.`queue`, `q`.`reference`,
-    `q`.`unique_key`, `q`.`parent_id`, `q`.`follows_id`, `q`.`workflow_status`, `q`.`workflow_status_desc`,
-    `q`.`workflow_stopped_date`,
+    last)) FROM (SELECT * FROM (SELECT r.*, true AS wanted,
+    row_number() OVER () = 250 AS last FROM (SELECT `q`.`id`, `q`.`execution_component_name`, `q`.`control`,
+    `q`.`owner_id`, `q`.`queue`, `q`.`reference`, `q`.`unique_key`, `q`.`parent_id`, `q`.`follows_id`,
+    `q`.`workflow_status`, `q`.`workflow_status_desc`, `q`.`workflow_stopped_date`,
     `q`.`control_reason` FROM `taskkit_queued_task` AS `q` WHERE CASE WHEN q.workflow_status IN ('ERROR',
     'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END IS NOT NULL
     AND CASE WHEN q.workflow_status IN ('ERROR',
-    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = k.key ORDER BY `q`.`id` DESC LIMIT 10000) p))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value ->> 0) u) t ORDER BY t.id DESC LIMIT 10000;
+    'FAILURE') THEN q.workflow_status || ' ' || q.execution_component_name || CASE WHEN q.parent_id IS NULL THEN '' ELSE ' child' END END = k.key ORDER BY `q`.`id` DESC LIMIT 250) r) s WHERE wanted OR last LIMIT 10000))) e CROSS JOIN taskkit_queued_task d ON d.id = e.value ->> 0) u) t ORDER BY t.id DESC LIMIT 10000;
