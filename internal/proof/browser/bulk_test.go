@@ -142,11 +142,22 @@ func TestManyTasks(t *testing.T) {
 		tab.open(prefix + "queues")
 		tab.see("10,000+")
 		tab.open(prefix + "list")
-		tab.see("Queued 10,00")
+		tab.see("Queued 10,001")
 		tab.open(prefix + "bulk/pause?q=status%3Aqueued")
 		tab.see("10,000+ tasks match (there are more)")
 		tab.see("Pause 10,000+ tasks")
 		tab.follow("Count them all")
 		tab.see("10,001 tasks match (exact at")
+
+		s.work(t)
+		s.until(t, "all have failed", func() bool {
+			counts, _, err := s.client.Counts(t.Context(), "")
+			return err == nil && counts[taskkit.StatusError]+counts[taskkit.StatusFailure] >= many
+		})
+		tab.open(prefix + "dead?said=now")
+		tab.see("10,000+")
+		tab.open(prefix)
+		tab.see("10,000+ failed in 24 h")
+		tab.see("10,000+ tasks of enrol have failed with no_program")
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ type site struct {
 	client *taskkit.Client
 	url    string
 	people map[string]taskui.Person
+	away   atomic.Bool // it answers 503
 }
 
 // The people of the tests. A tab is the one of an administrator until it is changed.
@@ -75,7 +77,13 @@ func newSiteAt(tb testing.TB, db *testdb.DB, r *taskkit.Registry, prefix string)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	web := httptest.NewServer(h)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.away.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}))
 	tb.Cleanup(web.Close)
 	s.url = web.URL
 	return s

@@ -58,7 +58,7 @@ type tab struct {
 	mu       sync.Mutex
 	expected map[string]bool // addresses that answer with an error
 	found    []string        // what is wrong
-	reads    int             // how often parts of a page were read again
+	reads    []string        // the addresses at which parts of a page were read again
 }
 
 // open opens a tab for a site, such as http://127.0.0.1:1234.
@@ -116,7 +116,7 @@ func (t *tab) watch(event any) {
 			t.found = append(t.found, "a request to "+e.Request.URL)
 		}
 		if e.Type == network.ResourceTypeFetch && strings.Contains(e.Request.URL, "live=") {
-			t.reads++
+			t.reads = append(t.reads, e.Request.URL)
 		}
 	case *log.EventEntryAdded:
 		if e.Entry.Source == log.EntrySourceNetwork && t.expected[e.Entry.URL] {

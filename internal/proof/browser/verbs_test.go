@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -170,6 +171,39 @@ func TestStaleFormAndDoubleClick(t *testing.T) {
 	if err != nil || len(found) != 2 {
 		t.Errorf("%d tasks, want 2: %v", len(found), err)
 	}
+}
+
+// Two people have the page of a task open, from two processes that serve the dashboard, and press the same button at once: one task is made, and both see it.
+func TestTwoPeoplePressAtOnce(t *testing.T) {
+	t.Parallel()
+	eachSite(t, kinds, func(t *testing.T, s *site) {
+		s.work(t)
+		id := submit(t, s, enrolKind, admin, enrolSpec{Students: students(12, "ff", "ff"), Program: "chess"})
+		s.ended(t, id)
+		other := newSite(t, s.db, kinds())
+		maps.Copy(other.people, s.people)
+		one, two := s.tab(t, usual), other.tab(t, usual)
+		two.as(colleague)
+		for _, tab := range []*tab{one, two} {
+			tab.open(prefix + "task/" + id.String())
+			tab.click("Retry failed items")
+		}
+		button := `submit("Retry failed items")`
+		one.leads(func() {
+			one.press(button)
+			two.leads(func() { two.press(button) })
+		})
+		found, _, err := s.client.Tasks(t.Context(), taskkit.Filter{Follows: id})
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%d tasks, want 1: %v", len(found), err)
+		}
+		for _, tab := range []*tab{one, two} {
+			tab.see("This task processes the failed items.")
+			if at := must[string](tab, "location.pathname"); at != prefix+"task/"+found[0].ID.String() {
+				t.Errorf("a person is at %s, and the task is %s", at, found[0].ID)
+			}
+		}
+	})
 }
 
 // Texts with markup are shown as they are.

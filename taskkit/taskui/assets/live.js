@@ -52,15 +52,18 @@ function replace(part, text) {
 }
 
 async function round() {
+  let good = 0, bad = 0;
   for (const part of document.querySelectorAll("[data-live]")) {
     if (busy(part)) continue;
     try {
       await read(part);
-      failed = 0;
+      good++;
     } catch {
-      failed++;
+      bad++;
     }
   }
+  if (bad) failed++;
+  else if (good) failed = 0;
   if (stale) stale.hidden = failed < 3;
   setTimeout(round, Math.min(every * 2 ** Math.min(failed, 5), slow));
 }
@@ -68,7 +71,8 @@ if (document.querySelector("[data-live]")) setTimeout(round, every);
 document.addEventListener("visibilitychange", () => { failed = 0; });
 
 // A form that was typed into stops the reading; one that is sent cannot be sent again from here.
-document.addEventListener("input", e => e.target.form?.method === "post" && e.target.form.setAttribute("data-dirty", ""));
+const changed = e => e.type === "checkbox" ? e.checked !== e.defaultChecked : e.value !== (e.defaultValue ?? e.value);
+document.addEventListener("input", e => e.target.form?.method === "post" && e.target.form.toggleAttribute("data-dirty", [...e.target.form.elements].some(changed)));
 document.addEventListener("reset", e => e.target.removeAttribute("data-dirty"));
 document.addEventListener("submit", e => {
   if (e.target.method !== "post") return;
@@ -91,9 +95,12 @@ if (!("commandForElement" in HTMLButtonElement.prototype)) {
     else dialog.close();
   });
 }
-document.addEventListener("close", e => { // a dialog that was closed changes nothing
-  for (const f of e.target.querySelectorAll?.("form") ?? []) { f.reset(); f.removeAttribute("data-dirty"); }
-}, true);
+// What was closed, a dialog or the details of a form, changes nothing.
+function closed(e) {
+  if (!e.target.open) for (const f of e.target.querySelectorAll?.("form") ?? []) { f.reset(); f.removeAttribute("data-dirty"); }
+}
+document.addEventListener("close", closed, true);
+document.addEventListener("toggle", closed, true);
 
 // Times of the server are UTC: the title has the time of this machine.
 document.addEventListener("mouseover", e => {
