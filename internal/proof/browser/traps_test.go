@@ -4,13 +4,68 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"taskkit.dev/taskkit"
 )
+
+// traps are what users of other dashboards miss most, with the tests that show that it is here: of this package, or of the directory before the name.
+var traps = map[string][]string{
+	"act on all that match, not on one page":    {"TestBulk", "../../../taskkit/taskui TestBulkFromASearch"},
+	"see how many match before all are retried": {"TestManyTasks", "TestDeadLetters"},
+	"filter by kind, status, queue and owner":   {"../../../taskkit/taskui TestFiltersOfTheList"},
+	"sign in":                                          {"../../../taskkit/taskui TestAccessIsRefused", "../../../taskkit/taskui TestOnlyThisMachineWithoutAccess"},
+	"people who may only read":                         {"TestReadOnly", "../../../taskkit/taskui TestEachVerbIsRefused"},
+	"owners see their own":                             {"../../../taskkit/taskui TestOwnersSeeTheirOwn"},
+	"a strict policy for content":                      {"TestPages", "TestMarkupIsText"},
+	"forms that a link fills in":                       {"../../../taskkit/taskui TestFormsThatAreFilledIn"},
+	"who has started it":                               {"../../../taskkit/taskui TestWhoStartedATask"},
+	"a way out of a pause that does not come":          {"../../../taskkit/taskui TestTaskThatPausesForever"},
+	"what runs is on the front page":                   {"../../../taskkit/taskui TestPagesOfEachShape"},
+	"a file of what has failed":                        {"TestJourney", "TestOddNames", "../../../taskkit/taskui TestFiles"},
+	"progress that survives an outage":                 {"TestLiveGoesOnAfterAnOutage"},
+	"counts that do not time out":                      {"TestManyTasks", "../../../taskkit/taskui TestDeadlineOfPages"},
+	"confirm before something is deleted":              {"TestDeleteIsConfirmed", "TestDeadLetters"},
+	"failures stay until their time is over":           {"../../../taskkit TestTasksAreRemoved"},
+	"a notification when the attempts are used up":     {"../../../taskkit/tasknotify TestMID59Events"},
+	"a refresh that does not swallow what is typed":    {"TestLive", "TestLiveKeepsADialog", "TestLiveKeepsAForm"},
+	"a refresh that keeps the focus":                   {"TestLiveKeepsFocus", "TestKeyboard"},
+	"a double click, and two people at once":           {"TestStaleFormAndDoubleClick", "TestTwoPeoplePressAtOnce", "../../../taskkit/taskui TestDoubleClickOnTwoProcesses"},
+	"numbers that JavaScript does not have":            {"TestRepeatKeepsValues"},
+	"names that are markup, paths or formulas":         {"TestOddNames", "../../../taskkit/taskui TestHostileTexts"},
+	"requests of other sites":                          {"../../../taskkit/taskui TestFormsAreChecked"},
+	"a form that was opened before a deploy":           {"../../../taskkit/taskui TestFormOfAnotherRevision"},
+	"an approval of what was seen and of nothing else": {"../../../taskkit/taskui TestApprovalOfWhatWasSeen"},
+}
+
+// Each trap has tests, which are there under their names.
+func TestTrapsHaveTests(t *testing.T) {
+	t.Parallel()
+	for trap, tests := range traps {
+		for _, test := range tests {
+			dir, name, elsewhere := strings.Cut(test, " ")
+			if !elsewhere {
+				dir, name = ".", test
+			}
+			files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(files, func(file string) bool {
+				source, err := os.ReadFile(file)
+				return err == nil && strings.Contains(string(source), "\nfunc "+name+"(t *testing.T) {")
+			}) {
+				t.Errorf("%s: there is no test %s in %s", trap, name, dir)
+			}
+		}
+	}
+}
 
 // What a person repeats has the values of the task, also numbers that JavaScript does not have, lists that are empty and not missing, and lists that are
 // missing and not empty.
