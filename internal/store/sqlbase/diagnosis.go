@@ -75,7 +75,7 @@ func (b *Base) FailingCodes(ctx context.Context, since time.Duration, tasks int)
 	return found, nil
 }
 
-// FailingTargets implements [store.Diagnosis]. The notification of an attempt is read by its id, one by one, so that no planner reads all tasks. Tasks that
+// FailingTargets implements [store.Diagnosis]. Tasks and attempts are read by their ids, one by one, so that no planner reads all of them. Tasks that
 // are kept by an option of theirs are not in the index of ended tasks: they are found by their plans, which have the option, and read one by one too.
 func (b *Base) FailingTargets(ctx context.Context, since time.Duration, tries int) (found []store.FailingTarget, err error) {
 	const target = `coalesce(q.execution_spec, (SELECT p.spec FROM {s}taskkit_task_plan p WHERE p.task_id = q.id)) ->> CAST('target' AS text)`
@@ -105,11 +105,11 @@ func (b *Base) FailingTargets(ctx context.Context, since time.Duration, tries in
   SELECT target, count(*) AS notices, CAST(sum(tries) AS bigint) AS tries, min(first) AS first, max(last) AS last
   FROM tried GROUP BY target HAVING sum(tries) >= $4 ORDER BY sum(tries) DESC, target LIMIT $5
 ), newest AS (
-  SELECT target, newest, row_number() OVER (PARTITION BY target ORDER BY newest DESC) AS place FROM tried
+  SELECT target, task, newest, row_number() OVER (PARTITION BY target ORDER BY newest DESC) AS place FROM tried
 )
-SELECT s.target, s.notices, s.tries, s.first, s.last, q.id, q.workflow_status, a.code
-FROM silent s JOIN newest n ON n.target = s.target AND n.place <= $5 JOIN {s}taskkit_task_attempt a ON a.id = `+b.id("n.newest")+` JOIN {s}taskkit_queued_task q ON q.id = a.task_id
-ORDER BY s.tries DESC, s.target, n.place`),
+SELECT s.target, s.notices, s.tries, s.first, s.last, n.task, (SELECT q.workflow_status FROM {s}taskkit_queued_task q WHERE q.id = `+b.id("n.task")+`),
+  (SELECT a.code FROM {s}taskkit_task_attempt a WHERE a.id = `+b.id("n.newest")+`)
+FROM silent s JOIN newest n ON n.target = s.target AND n.place <= $5 ORDER BY s.tries DESC, s.target, n.place`),
 		[]any{int64(store.DiagnosisRead), notice.Kind, Millis(since), int64(tries), int64(store.FailingListed)}, func(rows *sql.Rows) error {
 			var (
 				f      store.FailingTarget

@@ -35,9 +35,10 @@ WITH failed AS (
       max(last) AS last
   FROM tried GROUP BY target HAVING sum(tries) >= $4 ORDER BY sum(tries) DESC, target LIMIT $5
 ), newest AS (
-  SELECT target, newest, row_number() OVER (PARTITION BY target ORDER BY newest DESC) AS place FROM tried
+  SELECT target, task, newest,
+      row_number() OVER (PARTITION BY target ORDER BY newest DESC) AS place FROM tried
 )
-SELECT s.target, s.notices, s.tries, s.first, s.last, q.id, q.workflow_status, a.code
-FROM silent s JOIN newest n ON n.target = s.target
-    AND n.place <= $5 JOIN taskkit_task_attempt a ON a.id = n.newest JOIN taskkit_queued_task q ON q.id = a.task_id
-ORDER BY s.tries DESC, s.target, n.place;
+SELECT s.target, s.notices, s.tries, s.first, s.last, n.task,
+    (SELECT q.workflow_status FROM taskkit_queued_task q WHERE q.id = n.task),
+  (SELECT a.code FROM taskkit_task_attempt a WHERE a.id = n.newest)
+FROM silent s JOIN newest n ON n.target = s.target AND n.place <= $5 ORDER BY s.tries DESC, s.target, n.place;
