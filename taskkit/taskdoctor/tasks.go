@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/taskops"
 )
 
@@ -17,6 +18,8 @@ const (
 	silentTries, silentWithin = 3, 24 * time.Hour
 	// rowsMost is how many limits and schedules are read, and how many groups of dead letters and tasks become findings.
 	rowsMost, groupsMost = 1000, 20
+	// deadMost is how many dead letters are read.
+	deadMost = 5000
 	// lateMostSchedule is how late a fire may be: workers read every 15 seconds which are due.
 	lateMostSchedule = 5 * time.Minute
 )
@@ -52,12 +55,12 @@ func readApprovals(ctx context.Context, e *scope) (all []Finding, err error) {
 
 // readDead examines the dead letters. Of more than groupsMost groups it reports the largest.
 func readDead(ctx context.Context, e *scope) (all []Finding, err error) {
-	dead, err := e.Operator.Dead(ctx, taskops.DeadFilter{})
+	dead, err := e.tables.DeadGroups(ctx, store.Filter{Roots: true}, deadMost)
 	if err != nil {
 		return nil, err
 	}
 	groups := slices.Clone(dead.Groups)
-	slices.SortStableFunc(groups, func(a, b taskops.DeadGroup) int { return int(min(max(b.Tasks-a.Tasks, -1), 1)) })
+	slices.SortStableFunc(groups, func(a, b store.DeadGroup) int { return int(min(max(b.Tasks-a.Tasks, -1), 1)) })
 	for _, g := range groups[:min(len(groups), groupsMost)] {
 		atLeast := ""
 		if slices.Contains(dead.Truncated, g.Kind) {

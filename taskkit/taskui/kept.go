@@ -7,13 +7,21 @@ import (
 	"taskkit.dev/taskkit"
 )
 
-// kept is a value that pages share for a short time, since it costs more than what else they read. It is safe for concurrent use.
+// kept is a value that pages share for a short time, since it costs more than what else they read. A value that is somewhat older is used once more,
+// and is read again meanwhile, so that of the pages of somebody who looks on none waits. It is safe for concurrent use.
 type kept[T any] struct {
 	age  time.Duration // up to which it is used
-	lock chan struct{} // taken while it is read
+	lock chan struct{} // taken while it is read for a page that has none
 	at   time.Time
 	last T
+	soon bool // it is read again
 }
+
+// A value of up to keepStale times its age is used once more. To read it again takes at most refreshWithin.
+const (
+	keepStale     = 4
+	refreshWithin = time.Minute
+)
 
 func newKept[T any](age time.Duration) *kept[T] {
 	return &kept[T]{age: age, lock: make(chan struct{}, 1)}
@@ -28,7 +36,11 @@ func (k *kept[T]) read(ctx context.Context, f func(context.Context) (T, error)) 
 		return none, ctx.Err()
 	}
 	defer func() { <-k.lock }()
-	if !k.at.IsZero() && time.Since(k.at) < k.age {
+	if old := time.Since(k.at); !k.at.IsZero() && old < keepStale*k.age {
+		if old >= k.age && !k.soon {
+			k.soon = true
+			go k.refresh(context.WithoutCancel(ctx), f)
+		}
 		return k.last, nil
 	}
 	v, err := f(ctx)
@@ -36,6 +48,25 @@ func (k *kept[T]) read(ctx context.Context, f func(context.Context) (T, error)) 
 		k.last, k.at = v, time.Now()
 	}
 	return v, err
+}
+
+// refresh reads the value again. After an error it stays as it is, and a page that finds it too old reads it and has the error.
+func (k *kept[T]) refresh(ctx context.Context, f func(context.Context) (T, error)) {
+	ctx, cancel := context.WithTimeout(ctx, refreshWithin)
+	defer cancel()
+	read := false
+	var v T
+	defer func() {
+		_ = recover() // in a check of the doctor that a program has added: the page that reads it next reports the panic
+		k.lock <- struct{}{}
+		if k.soon = false; read {
+			k.last, k.at = v, time.Now()
+		}
+		<-k.lock
+	}()
+	var err error
+	v, err = f(ctx)
+	read = err == nil
 }
 
 // countsOfTasks are the tasks by status.
