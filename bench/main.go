@@ -94,6 +94,9 @@ func run(args []string) error {
 	if len(args) > 0 && args[0] == sizeCommand {
 		return size(ctx, args[1:], os.Stdout, os.Stderr)
 	}
+	if len(args) > 0 && args[0] == pagesCommand {
+		return pages(ctx, args[1:], os.Stdout, os.Stderr)
+	}
 	return command(ctx, args, os.Stdout, os.Stderr)
 }
 

@@ -50,6 +50,7 @@ type sized struct {
 	db       *sql.DB
 	dsn      string          // of SQLite
 	config   *pgx.ConnConfig // of PostgreSQL
+	tables   string          // the schema of the tables on PostgreSQL
 	// meter counts the buffers and calls of a function. SQLite has none.
 	meter func(context.Context, func(context.Context) error) (buffers, calls int64, err error)
 }
@@ -149,7 +150,7 @@ func sizedOn(ctx context.Context, dsn, database string) (*sized, error) {
 	if database != "" {
 		c.Database = database
 	}
-	s := &sized{name: "PostgreSQL", postgres: true, db: stdlib.OpenDB(*c), config: c}
+	s := &sized{name: "PostgreSQL", postgres: true, db: stdlib.OpenDB(*c), config: c, tables: taskkit.DefaultSchema}
 	s.db.SetMaxOpenConns(maxConns)
 	s.db.SetMaxIdleConns(maxConns)
 	if _, err := s.db.ExecContext(ctx, "CREATE EXTENSION IF NOT EXISTS pg_stat_statements"); err != nil {

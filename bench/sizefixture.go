@@ -63,7 +63,7 @@ type part struct {
 	words    []string
 }
 
-// fill makes the fixture. Indexes are made afterwards, and triggers are not called.
+// fill makes the fixture.
 func (s *sized) fill(ctx context.Context, n sizes, progress io.Writer) error {
 	now := time.Now()
 	ended, day := part{n: n.ended, from: now.Add(-sizeSpan), to: now.Add(-24 * time.Hour)}, now.Add(-24*time.Hour)
@@ -77,6 +77,11 @@ func (s *sized) fill(ctx context.Context, n sizes, progress io.Writer) error {
 		{what: "events", text: sizeEvents, n: n.events, from: now.Add(-eventsSpan), to: now, salt: "701", words: []string{"{ofTask}", s.id(fmt.Sprintf("(1 + i / 2 %% %d)", n.ended), ended, "700")}},
 		{what: "items", text: sizeItems, n: n.items, from: ended.from, to: ended.to, salt: "702", words: []string{"{ofTask}", s.id(fmt.Sprintf("(4 + i %% %d * %d)", per, n.ended/per-1), ended, "700")}},
 	}
+	return s.insert(ctx, parts, progress)
+}
+
+// insert inserts the rows of parts. Indexes are made afterwards, and triggers are not called.
+func (s *sized) insert(ctx context.Context, parts []part, progress io.Writer) error {
 	off, on, err := s.withoutIndexes(ctx)
 	if err != nil {
 		return err
@@ -138,7 +143,7 @@ func (s *sized) statement(p part) string {
 	}
 	if s.postgres {
 		words = []string{
-			"{s}", "taskkit.", "{owner}", "(lpad(to_hex(" + owner + "), 8, '0') || '000040008000000000000000')::uuid", "{later}", "'2999-01-01'::timestamptz",
+			"{s}", s.tables + ".", "{owner}", "(lpad(to_hex(" + owner + "), 8, '0') || '000040008000000000000000')::uuid", "{later}", "'2999-01-01'::timestamptz",
 			"{at}", "to_timestamp(" + p.at("i") + " / 1000.0)",
 			"{numbers}", fmt.Sprintf("generate_series(%d::bigint, %d) s(i)", p.first+1, p.first+p.n),
 		}
@@ -151,7 +156,7 @@ func (s *sized) statement(p part) string {
 func (s *sized) withoutIndexes(ctx context.Context) (off, on []string, err error) {
 	query := "SELECT type, name, sql FROM sqlite_master WHERE type = 'trigger' OR type = 'index' AND sql IS NOT NULL"
 	if s.postgres {
-		query = "SELECT 'index', 'taskkit.' || indexname, indexdef FROM pg_indexes WHERE schemaname = 'taskkit' AND indexname NOT LIKE '%_pkey' AND indexname NOT LIKE '%goose%'"
+		query = "SELECT 'index', schemaname || '.' || indexname, indexdef FROM pg_indexes WHERE schemaname = '" + s.tables + "' AND indexname NOT LIKE '%_pkey%' AND indexname NOT LIKE '%goose%'"
 		off = append(off, "SET session_replication_role = replica", "SET work_mem = '256MB'")
 	} else {
 		off, on = append(off, "PRAGMA synchronous = OFF", "PRAGMA cache_size = -400000"), []string{"PRAGMA synchronous = FULL"}
