@@ -18,10 +18,9 @@ import (
 
 // approvalsView is the data of the page Approvals.
 type approvalsView struct {
-	Mine    []approvalRow // that the person can approve
-	Others  []approvalRow // that other people must approve
-	Next    string        // the path of the page with older tasks
-	Bounded bool          // tasks may be older than what was read
+	Mine   []approvalRow // that the person can approve
+	Others []approvalRow // that other people must approve
+	Next   string        // the path of the page with older tasks; "": there are none
 }
 
 // approvalRow is a task that waits for approval.
@@ -54,7 +53,7 @@ func approvals(r *request) (any, error) {
 		return nil, err
 	}
 	if next != uuid.Nil {
-		v.Next, v.Bounded = withParameter("approvals", "before", next.String()), true
+		v.Next = withParameter("approvals", "before", next.String())
 	}
 	return v, nil
 }
@@ -80,8 +79,8 @@ func (r *request) byApprover(ctx context.Context, found []*taskkit.Task) (mine, 
 	return mine, others, nil
 }
 
-// awaitApproval reads tasks that wait for approval, the newest first. They are looked for among a bounded number of tasks: next is where the reading goes
-// on, and zero at the end.
+// awaitApproval reads a page of the tasks that wait for approval, the newest first. No others are read. next is where the next page begins, and zero at
+// the end.
 func (r *request) awaitApproval(ctx context.Context, before taskkit.ID) (found []*taskkit.Task, next taskkit.ID, err error) {
 	return r.tasks(ctx, taskkit.Filter{Approval: true, Children: true, Before: before, Limit: rowsOfPage})
 }
