@@ -80,6 +80,9 @@ func (d *dashboard) act(r *request, a action) error {
 			return "", err
 		}
 		d.config.Logger.InfoContext(r.Context(), "a change was made in the dashboard", "operation", a.op, "person", r.who.ID, "path", r.URL.Path)
+		d.counts.forget() // the page that follows shows the change
+		d.dead.forget()
+		d.queues.forget()
 		if saying != "" {
 			to = withParameter(to, "said", saying)
 		}

@@ -20,7 +20,7 @@ func (r *request) report() (*taskdoctor.Report, error) {
 	r.long(reportWithin)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), reportWithin)
 	defer cancel()
-	return r.d.doctor.read(ctx, func(ctx context.Context) (*taskdoctor.Report, error) {
+	return r.d.doctor.readNew(ctx, func(ctx context.Context) (*taskdoctor.Report, error) {
 		return taskdoctor.Run(ctx, r.d.db, r.d.config.Doctor)
 	})
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // kept is a value that pages share for a short time, since it costs more than what else they read. A value that is somewhat older is used once more,
-// and is read again meanwhile, so that of the pages of somebody who looks on none waits. It is safe for concurrent use.
+// and is read again meanwhile, so that a page that is refreshed does not wait for it. It is safe for concurrent use.
 type kept[T any] struct {
 	age  time.Duration // up to which it is used
 	lock chan struct{} // taken while it is read for a page that has none
@@ -27,8 +27,27 @@ func newKept[T any](age time.Duration) *kept[T] {
 	return &kept[T]{age: age, lock: make(chan struct{}, 1)}
 }
 
-// read returns the value, which f reads if the last one is too old.
+// read returns the value, which f reads if the last one is too old for being used once more.
 func (k *kept[T]) read(ctx context.Context, f func(context.Context) (T, error)) (T, error) {
+	return k.within(ctx, keepStale*k.age, f)
+}
+
+// readNew returns a value that is not too old.
+func (k *kept[T]) readNew(ctx context.Context, f func(context.Context) (T, error)) (T, error) {
+	return k.within(ctx, k.age, f)
+}
+
+// forget lets the next page read the value. A value that a page reads just now stays for its age, since the caller must not wait.
+func (k *kept[T]) forget() {
+	select {
+	case k.lock <- struct{}{}:
+		k.at = time.Time{}
+		<-k.lock
+	default:
+	}
+}
+
+func (k *kept[T]) within(ctx context.Context, most time.Duration, f func(context.Context) (T, error)) (T, error) {
 	select {
 	case k.lock <- struct{}{}:
 	case <-ctx.Done():
@@ -36,10 +55,10 @@ func (k *kept[T]) read(ctx context.Context, f func(context.Context) (T, error)) 
 		return none, ctx.Err()
 	}
 	defer func() { <-k.lock }()
-	if old := time.Since(k.at); !k.at.IsZero() && old < keepStale*k.age {
+	if old := time.Since(k.at); !k.at.IsZero() && old < most {
 		if old >= k.age && !k.soon {
 			k.soon = true
-			go k.refresh(context.WithoutCancel(ctx), f)
+			go k.refresh(context.WithoutCancel(ctx), k.at, f)
 		}
 		return k.last, nil
 	}
@@ -50,8 +69,8 @@ func (k *kept[T]) read(ctx context.Context, f func(context.Context) (T, error)) 
 	return v, err
 }
 
-// refresh reads the value again. After an error it stays as it is, and a page that finds it too old reads it and has the error.
-func (k *kept[T]) refresh(ctx context.Context, f func(context.Context) (T, error)) {
+// refresh reads the value of a time again, unless it is forgotten meanwhile. After an error it stays as it is, and a page that finds it too old reads it and has the error.
+func (k *kept[T]) refresh(ctx context.Context, of time.Time, f func(context.Context) (T, error)) {
 	ctx, cancel := context.WithTimeout(ctx, refreshWithin)
 	defer cancel()
 	read := false
@@ -59,7 +78,7 @@ func (k *kept[T]) refresh(ctx context.Context, f func(context.Context) (T, error
 	defer func() {
 		_ = recover() // in a check of the doctor that a program has added: the page that reads it next reports the panic
 		k.lock <- struct{}{}
-		if k.soon = false; read {
+		if k.soon = false; read && k.at.Equal(of) {
 			k.last, k.at = v, time.Now()
 		}
 		<-k.lock
