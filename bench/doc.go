@@ -41,4 +41,10 @@
 //
 //	make bench ARGS='size -scale 1'
 //	make bench ARGS='size -db sqlite'           # a tenth, and times in place of buffers
+//
+// The command pages fills a database with 10,000,000 tasks, and one with as many jobs of River, and requests each page of the
+// dashboard and each answer of River UI:
+//
+//	make bench ARGS='pages'
+//	make bench ARGS='pages -tasks 100000 -runs 50'
 package main

@@ -72,7 +72,7 @@ func pages(ctx context.Context, args []string, stdout, progress io.Writer) (err 
 		return err
 	}
 	defer theirs.db.Close()
-	w := &watchedPages{runs: *runs, only: *only, out: stdout}
+	w := &watchedPages{runs: *runs, only: *only, out: stdout, progress: progress}
 	fmt.Fprintf(stdout, "%s tasks, %d requests of each page\n\n", figure(float64(n.all())), *runs)
 	if err := w.taskui(ctx, ours, n); err != nil {
 		return err
@@ -111,9 +111,9 @@ type pageRequest struct{ name, path string }
 
 // watchedPages measures pages.
 type watchedPages struct {
-	runs int
-	only string
-	out  io.Writer
+	runs          int
+	only          string
+	out, progress io.Writer
 }
 
 // firsts is how many new handlers are made, of which the first answer is measured.
@@ -181,6 +181,7 @@ func (w *watchedPages) table(ctx context.Context, s *sized, title string, all []
 		if err != nil {
 			return err
 		}
+		fmt.Fprintln(w.progress, strings.Join(row, " | "))
 		rows = append(rows, row)
 	}
 	load := ""
@@ -316,7 +317,6 @@ func (w *watchedPages) riverui(ctx context.Context, s *sized) error {
 		{"jobs, completed of a queue", "/api/jobs?state=completed&limit=50&queues=queue_3"},
 		{"job, completed", fmt.Sprintf("/api/jobs/%d", done)},
 		{"job, discarded", fmt.Sprintf("/api/jobs/%d", failed)},
-		{"kinds for a search", "/api/autocomplete?facet=job_kind&match_prefix=kind"},
 		{"queues", "/api/queues?limit=100"},
 	}, func() (http.Handler, error) { return h, nil })
 }
