@@ -211,6 +211,7 @@ func TestDevKeepsRunning(t *testing.T) {
 	expect(t, 0, "COMPLETED  25/25", "watch", "@last", "-d", file)
 	d.until("curl -s http://")
 	startByHTTP(t, d.lines.Text())
+	showShapes(t, regexp.MustCompile(`http://[^/]+`).FindString(d.lines.Text()), file)
 	if err := d.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

@@ -157,7 +157,7 @@ func (r *request) tabs(ctx context.Context, q *tasksearch.Query) ([]tab, error) 
 			text = mustParse(text).With(t.name, t.value)
 		}
 		all[i] = tab{Text: t.text, Path: listPath(text)}
-		if n, ok := sums[t.text]; ok && counts != nil {
+		if n, ok := sums[t.text]; ok && counts != nil && (exact || n > 0) { // "0+" says nothing
 			all[i].Count = atLeast(n, exact)
 		}
 	}
