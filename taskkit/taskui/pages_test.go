@@ -35,6 +35,7 @@ func TestPagesOfEachShape(t *testing.T) {
 
 		e.page(t, path(plain), http.StatusOK).wants(t, "4 of 4 items", "2 failed", "1 skipped", "as planned", stateMarker, "***", "no "+secretMarker, "result of", `data-live="task"`,
 			`id="do-retry-failed"`, `id="do-delete"`, "no id=\"do-stop\"", "no id=\"do-retry\"", `class="part-failed"`)
+		e.do(t, http.MethodGet, path(plain)+"?live=result", "").wants(t, "result of", "no "+secretMarker)
 		e.page(t, path(frozen), http.StatusOK).wants(t, "4 of 4 items", `id="do-retry-failed"`)
 		e.page(t, path(preview), http.StatusOK).wants(t, "Preview: nothing of this was written", "noted a", `id="do-apply"`, `class="tag"`)
 		e.page(t, path(failed), http.StatusOK).wants(t, "Failed with <code>target_gone</code>", detailMarker, `id="do-retry"`, "no id=\"do-stop\"")
@@ -144,7 +145,7 @@ func TestPartsAreLive(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, sqlite(t))
 	id := submit(t, e, piecesKind, piecesSpec{Pieces: []string{"a"}})
-	for _, page := range []string{"/tasks/?live=home", "/tasks/list?live=list", path(id) + "?live=task", path(id) + "?live=facts"} {
+	for _, page := range []string{"/tasks/?live=home", "/tasks/list?live=list", path(id) + "?live=task", path(id) + "?live=facts", path(id) + "?live=result"} {
 		first := e.do(t, http.MethodGet, page, "")
 		tag := first.header.Get("Etag")
 		if first.status != http.StatusOK || tag == "" || strings.Contains(first.body, "<main") {
@@ -154,6 +155,7 @@ func TestPartsAreLive(t *testing.T) {
 			t.Errorf("GET %s again: %d\n%s", page, again.status, again.body)
 		}
 	}
+	e.do(t, http.MethodGet, path(id)+"?live=result", "").wants(t, "There is no result.")
 	facts := e.do(t, http.MethodGet, path(id)+"?live=facts", "")
 	facts.wants(t, "<dt>Priority</dt><dd><bdi>2</bdi>", "no <dialog", "no <section")
 	if _, err := e.client.Change(t.Context(), id, taskkit.Settings{Priority: taskkit.PriorityIdle}); err != nil {

@@ -70,8 +70,12 @@ func showTask(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.URL.Query().Get("live") == "facts" { // they need no more than the task
+	switch r.URL.Query().Get("live") { // these parts need little more than the task
+	case "facts":
 		return &taskView{Task: t, Facts: r.facts(t)}, nil
+	case "result":
+		v := &taskView{Task: t}
+		return v, r.readResult(ctx, v)
 	}
 	v := &taskView{Task: t, Status: statusText(t), Class: statusClass(t), Bar: newBar(t.Progress), Operator: r.operator()}
 	if v.Progress, err = c.Progress(ctx, t.ID); err != nil {
@@ -110,22 +114,19 @@ func showTask(r *request) (any, error) {
 			}
 		}
 	}
-	if err := r.readJSON(ctx, v); err != nil {
-		return nil, err
-	}
-	v.Facts = r.facts(t)
-	return v, nil
-}
-
-// readJSON reads spec, state and result, of which the secrets are masked. Spec and state are for operators.
-func (r *request) readJSON(ctx context.Context, v *taskView) error {
 	if r.URL.Query().Get("live") != "" {
-		return nil
+		return v, nil
 	}
 	if v.Operator {
-		v.Spec, v.State = indented(v.Task.SpecJSON), indented(v.Task.StateJSON)
+		v.Spec, v.State = indented(t.SpecJSON), indented(t.StateJSON) // secrets are masked
 	}
-	if v.MayResult = v.Task.Status == taskkit.StatusCompleted && r.may(ctx, taskhttp.OpFetch, v.Task); !v.MayResult {
+	v.Facts = r.facts(t)
+	return v, r.readResult(ctx, v)
+}
+
+// readResult reads the result of a task that has completed, of which the secrets are masked.
+func (r *request) readResult(ctx context.Context, v *taskView) error {
+	if v.MayResult = r.may(ctx, taskhttp.OpFetch, v.Task); !v.MayResult || v.Task.Status != taskkit.StatusCompleted {
 		return nil
 	}
 	result, err := r.d.client.Result(ctx, v.Task.ID)
