@@ -66,6 +66,6 @@ type FailingTarget struct {
 	First, Last time.Time
 	Example     uuid.UUID // the newest of the notifications
 	Code        string    // of the last failed try of the example
-	// Dead are those of the newest [FailingListed] notifications that are dead letters.
+	// Dead are the dead letters among the newest [FailingListed] notifications.
 	Dead []uuid.UUID
 }

@@ -72,7 +72,7 @@ func TestTargetTakesAgain(t *testing.T) {
 	}
 }
 
-// The command of the finding retries the dead letters of the target, and not those of others with the same code.
+// The command of the finding retries the dead letters of the target, and not of others with the same code.
 func TestTargetRetries(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, db *testdb.DB) {

@@ -14,7 +14,7 @@ import (
 	"taskkit.dev/taskkit/taskhttp"
 )
 
-// watchPeriod is how often an application tells the progress of a task.
+// watchPeriod is how often an application is to send the progress of a task.
 const watchPeriod = time.Second
 
 // watchElsewhere follows a task of an application until it ends, as watch does a task of the database. job is the task as it was read last, nil
