@@ -10,8 +10,10 @@ import (
 	"github.com/google/uuid"
 
 	"taskkit.dev/internal/access"
+	"taskkit.dev/internal/dialect"
 	"taskkit.dev/internal/lifecycle"
 	"taskkit.dev/internal/store"
+	"taskkit.dev/internal/store/vitals"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskcause"
 )
@@ -113,6 +115,27 @@ func (o *Operator) Queues(ctx context.Context) ([]QueueInfo, error) {
 		return nil, o.public(ctx, err)
 	}
 	return queueInfos(counts, pauses, processes, unknown), nil
+}
+
+// Estimates returns about how many tasks have each status, as PostgreSQL's planner expects by its last ANALYZE. It reads no task. A status that is
+// rare may be missing. There are none on SQLite, before the first ANALYZE, and of a client that was made of another handle than *sql.DB.
+func (o *Operator) Estimates(ctx context.Context) (map[taskkit.Status]int64, error) {
+	db, schema := o.access.DB()
+	if db == nil {
+		return nil, nil
+	}
+	if name, err := dialect.Detect(ctx, db); err != nil || name != dialect.Postgres {
+		return nil, o.public(ctx, err)
+	}
+	counts, err := vitals.ReadStatuses(ctx, db, schema)
+	if err != nil {
+		return nil, o.public(ctx, err)
+	}
+	statuses := make(map[taskkit.Status]int64, len(counts))
+	for status, n := range counts {
+		statuses[taskkit.Status(status)] = n
+	}
+	return statuses, nil
 }
 
 // waitingRead is how many waiting tasks Waiting reads of a lane.

@@ -61,6 +61,32 @@ func (w waitingTables) wait(n int, until, reason string) {
 	w.exec(fmt.Sprintf("UPDATE %staskkit_queued_task SET not_before = '%s', waiting_reason = nullif('%s', ''), reason = NULL WHERE reason = 'new'", w.prefix, until, reason))
 }
 
+// The planner of PostgreSQL expects what it has analyzed.
+func TestEstimates(t *testing.T) {
+	t.Parallel()
+	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
+		w := newWaitingTables(t, db)
+		is := func(want map[taskkit.Status]int64) {
+			t.Helper()
+			if got, err := w.op.Estimates(t.Context()); err != nil || !maps.Equal(got, want) {
+				t.Errorf("estimates: %v, %v; want %v", got, err, want)
+			}
+		}
+		w.wait(20, "2020-01-01 00:00:00.000", "")
+		is(map[taskkit.Status]int64{})
+		w.exec("ANALYZE")
+		if db.Dialect == dialect.Postgres {
+			is(map[taskkit.Status]int64{taskkit.StatusQueued: 20})
+		} else {
+			is(nil)
+		}
+		detached := taskops.New(taskkit.NewClient(struct{ taskkit.ExecQuerier }{db}, taskkit.WithSchema(w.schema)))
+		if got, err := detached.Estimates(t.Context()); err != nil || got != nil {
+			t.Errorf("without a handle: %v, %v", got, err)
+		}
+	})
+}
+
 // Tasks that are not due are counted by cause, and a bounded number of them is read.
 func TestWaiting(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,22 @@ func count(n int64) string {
 	return s
 }
 
+// roughCount returns a large number in about three digits, as 9.62 M.
+func roughCount(n int64) string {
+	f, unit := float64(n), ""
+	switch {
+	case n >= 1e9:
+		f, unit = f/1e9, " G"
+	case n >= 1e6:
+		f, unit = f/1e6, " M"
+	case n >= 1e4:
+		return count(n / 1000 * 1000)
+	default:
+		return count(n)
+	}
+	return strconv.FormatFloat(f, 'g', 3, 64) + unit
+}
+
 // percent returns a share of a total, which is less than 100 % until all is done.
 func percent(n, total int64) string {
 	if total <= 0 {

@@ -92,12 +92,36 @@ func (k *kept[T]) refresh(ctx context.Context, of time.Time, f func(context.Cont
 type countsOfTasks struct {
 	byStatus map[taskkit.Status]int64
 	exact    bool
+	expected map[taskkit.Status]int64 // by the statistics of the database; nil when the counts are exact, or there are none
+}
+
+// text returns how many tasks have one of these statuses: exactly, or as expected, or at least so many, of which the largest is shown. It is "" when
+// nothing is known.
+func (c *countsOfTasks) text(statuses ...taskkit.Status) string {
+	var n, expected int64
+	for _, s := range statuses {
+		n, expected = n+c.byStatus[s], expected+c.expected[s]
+	}
+	switch {
+	case c.exact:
+		return count(n)
+	case expected > n:
+		return "about " + roughCount(expected)
+	case n > 0:
+		return atLeast(n, false)
+	default:
+		return ""
+	}
 }
 
 // counts returns the tasks by status, as of a few seconds ago.
 func (r *request) counts(ctx context.Context) (countsOfTasks, error) {
 	return r.d.counts.read(ctx, func(ctx context.Context) (countsOfTasks, error) {
 		all, exact, err := r.d.client.Counts(ctx, "")
-		return countsOfTasks{all, exact}, err
+		c := countsOfTasks{byStatus: all, exact: exact}
+		if err == nil && !exact {
+			c.expected, err = r.d.ops.Estimates(ctx)
+		}
+		return c, err
 	})
 }

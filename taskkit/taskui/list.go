@@ -126,19 +126,17 @@ func list(r *request) (any, error) {
 
 // tabs returns the tabs of a search, with counts where there is no other filter.
 func (r *request) tabs(ctx context.Context, q *tasksearch.Query) ([]tab, error) {
-	var counts map[taskkit.Status]int64
-	exact := false
+	var counts countsOfTasks
 	only := q.With("status", "") == "" || q.With("is", "") == "" // the tab alone
 	if only && r.mayOperate(ctx, taskhttp.OpReadJobs) {
-		found, err := r.counts(ctx)
-		if err != nil {
+		var err error
+		if counts, err = r.counts(ctx); err != nil {
 			return nil, err
 		}
-		counts, exact = found.byStatus, found.exact
 	}
-	sums := map[string]int64{
-		"Queued": counts[taskkit.StatusQueued], "Done": counts[taskkit.StatusCompleted],
-		"Failed": counts[taskkit.StatusFailure] + counts[taskkit.StatusError],
+	sums := map[string]string{
+		"Queued": counts.text(taskkit.StatusQueued), "Done": counts.text(taskkit.StatusCompleted),
+		"Failed": counts.text(taskkit.StatusFailure, taskkit.StatusError),
 	}
 	here := "All"
 	if slices.Contains(q.Values("is"), "running") {
@@ -156,10 +154,7 @@ func (r *request) tabs(ctx context.Context, q *tasksearch.Query) ([]tab, error) 
 		if t.name != "" {
 			text = mustParse(text).With(t.name, t.value)
 		}
-		all[i] = tab{Text: t.text, Path: listPath(text)}
-		if n, ok := sums[t.text]; ok && counts != nil && (exact || n > 0) { // "0+" says nothing
-			all[i].Count = atLeast(n, exact)
-		}
+		all[i] = tab{Text: t.text, Path: listPath(text), Count: sums[t.text]}
 	}
 	for i := range all {
 		all[i].Here = all[i].Text == here

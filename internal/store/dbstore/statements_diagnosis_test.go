@@ -28,6 +28,7 @@ func (c *calls) diagnosis(db *testdb.DB, handle *sql.DB) {
 		return
 	}
 	c.record("vitals_indexes", func() error { _, err := vitals.ReadIndexes(ctx, handle, db.Schema); return err })
+	c.record("vitals_statuses", func() error { _, err := vitals.ReadStatuses(ctx, handle, db.Schema); return err })
 	c.record("vitals_tables", func() error { _, err := vitals.ReadTables(ctx, handle, db.Schema); return err })
 	c.record("vitals_transactions", func() error { _, err := vitals.ReadTransactions(ctx, handle, time.Hour); return err })
 	for name, read := range map[string]func(context.Context, store.Querier) error{
