@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,4 +159,25 @@ func TestRunElsewhere(t *testing.T) {
 			t.Errorf("%d tasks of the person (%v), want 5", len(tasks), err)
 		}
 	})
+}
+
+// Headers and specs are for the application: a redirect to another host is not followed.
+func TestRedirectsElsewhereAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	var reached atomic.Bool
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		reached.Store(true)
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	t.Cleanup(other.Close)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(server.Close)
+	far := &program{T: t, config: taskkitcli.Config{Name: "tasks"}}
+	far.want(1, "307", "run", "watch", "--url", server.URL, "--header", "X-Key: secret")
+	far.want(1, "307", "watch", uuid.NewString(), "--url", server.URL, "--header", "X-Key: secret", "--timeout", "1m")
+	if reached.Load() {
+		t.Error("the other host was reached")
+	}
 }

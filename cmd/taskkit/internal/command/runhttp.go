@@ -78,11 +78,21 @@ func (f *applicationFlags) application() (*application, error) {
 		app.header.Add(name, strings.TrimSpace(value))
 		app.names = append(app.names, screen.Clean(name))
 	}
-	app.Client = &taskhttp.Client{URL: at.String(), Prepare: func(r *http.Request) error {
+	app.Client = &taskhttp.Client{URL: at.String(), HTTP: &http.Client{CheckRedirect: onlyThere}, Prepare: func(r *http.Request) error {
 		maps.Copy(r.Header, app.header)
 		return nil
 	}}
 	return app, nil
+}
+
+// onlyThere is the CheckRedirect of requests of an application. They have headers with secrets, of which net/http withholds only
+// Authorization from another host, and specs: a redirect that leaves the host, or HTTPS, is not followed.
+func onlyThere(r *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	if len(via) >= 10 || r.URL.Host != first.Host || first.Scheme == "https" && r.URL.Scheme != "https" {
+		return http.ErrUseLastResponse
+	}
+	return nil
 }
 
 // flags returns the flags that name the same application. They do not repeat the values of headers, which may be secrets.
@@ -117,7 +127,7 @@ func (a *application) kinds(ctx context.Context) ([]*start, error) {
 	if err := a.Prepare(r); err != nil {
 		return nil, err
 	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := a.HTTP.Do(r)
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the application: %w", err)
 	}

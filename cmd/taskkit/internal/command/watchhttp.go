@@ -176,6 +176,6 @@ func (o observed) RoundTrip(r *http.Request) (*http.Response, error) {
 // observe calls a function after each request, with an error if the application cannot be reached. A request waits for at most a few seconds then, so
 // that it is soon known that the application can be reached again.
 func (a *application) observe(report func(error)) {
-	a.HTTP = &http.Client{Transport: observed{http.DefaultTransport, report}}
+	a.HTTP = &http.Client{Transport: observed{http.DefaultTransport, report}, CheckRedirect: onlyThere}
 	a.Wait = progressEvery
 }
