@@ -196,7 +196,9 @@ func (r *reading) add(row record) {
 		if len(corrected) == 0 {
 			return
 		}
-		copy(cells, corrected)
+		for i := range min(len(cells), len(corrected)) { // in one line, so that the lines of the rows after it stay
+			cells[i] = lineEnds.Replace(corrected[i])
+		}
 		row.problem, extra = "", ""
 	}
 	r.rows++
@@ -230,6 +232,8 @@ func (r *reading) add(row record) {
 		r.first[key] = row.line
 	}
 }
+
+var lineEnds = strings.NewReplacer("\r\n", " ", "\r", " ", "\n", " ")
 
 func (r *reading) report(line int, cells []string, problems []RowProblem) {
 	for _, p := range problems {
@@ -353,6 +357,9 @@ func (r *reading) columns(head, second record) (named bool, err error) {
 		return false, nil
 	}
 	if len(unknown) > 0 {
+		if n := len(unknown); n > 10 {
+			unknown = append(unknown[:10], fmt.Sprintf("and %s more", thousands(n-10)))
+		}
 		return false, refuse("the columns %s are unknown: known are %s; the first line must have their names", strings.Join(unknown, ", "), strings.Join(known, ", "))
 	}
 	for _, f := range fields {

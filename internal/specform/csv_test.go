@@ -133,6 +133,14 @@ func TestCorrectRows(t *testing.T) {
 	if got, want := rowProblems(again), `6  "0;a;b": has more cells than there are columns: put texts with separators into quotes`; got != want {
 		t.Fatalf("problems are %s, want %s", got, want)
 	}
+	lines, err := f.ReadCSV(list, strings.NewReader(table.Source), specform.CSVOptions{Corrections: map[int][]string{5: {"x", "a\r\nb\rc\nd"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err = f.ReadCSV(list, strings.NewReader(lines.Source), specform.CSVOptions{})
+	if err != nil || len(lines.Bad[6]) == 0 || lines.Bad[6][0] != "0" {
+		t.Errorf("a correction with line ends moves the rows after it: %v, %v", lines.Bad, err)
+	}
 	last, err := f.ReadCSV(list, strings.NewReader(again.Source), specform.CSVOptions{Corrections: map[int][]string{6: nil}})
 	if err != nil {
 		t.Fatal(err)
@@ -198,6 +206,28 @@ func TestReadCSVWithAMillionRows(t *testing.T) { //nolint:paralleltest // it mea
 	table, err := f.ReadCSV(f.Field("people"), &generated{rows: 1000, line: func(int) string { return "no id 1\n" }, ended: func() {}}, specform.CSVOptions{})
 	if err != nil || len(table.Problems) != 100 || table.More != 900 || len(table.Bad) != 100 || table.Rows != 1000 {
 		t.Errorf("%d problems and %d more, %v", len(table.Problems), table.More, err)
+	}
+}
+
+// A row of any length takes bounded memory.
+func TestReadCSVWithManyColumns(t *testing.T) {
+	t.Parallel()
+	f := newForm(t, lists)
+	for _, c := range []struct{ name, line, want string }{
+		{"empty cells", strings.Repeat(",", 1000), "the row at line 1 has more than 16,384 cells or 4 MiB: are its line ends missing?"},
+		{"long cells", strings.Repeat("x", 1<<19) + ",", "the row at line 1 has more than 16,384 cells or 4 MiB: are its line ends missing?"},
+		{"a quote", `"` + strings.Repeat("x", 1<<19), "the cell that begins near line 1 is longer than 1 MiB: is its quote closed?"},
+	} {
+		read := 0
+		file := &generated{rows: 100, line: func(int) string { read++; return c.line }, ended: func() {}}
+		_, err := f.ReadCSV(f.Field("rows"), file, specform.CSVOptions{})
+		if err == nil || err.Error() != c.want || read == 100 {
+			t.Errorf("%s: %v after %d reads, want %s", c.name, err, read, c.want)
+		}
+	}
+	_, err := f.ReadCSV(f.Field("rows"), strings.NewReader(strings.Repeat("odd,", 10_000)+"\n1"), specform.CSVOptions{})
+	if err == nil || len(err.Error()) > 1000 || !strings.Contains(err.Error(), `"odd", and 9,990 more are unknown`) {
+		t.Errorf("unknown columns: %.300s", err)
 	}
 }
 

@@ -9,8 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxCell bounds a cell, in bytes: a quote that is never closed would make a cell of the rest of the file.
-const maxCell = 1 << 20
+// maxCell bounds a cell, in bytes: a quote that is never closed would make a cell of the rest of the file. maxCells bounds the cells of a row, as
+// spreadsheets do, and maxRow what is in them.
+const (
+	maxCell  = 1 << 20
+	maxCells = 16_384
+	maxRow   = 4 << 20
+)
 
 // FileError is a file that cannot be read as CSV, or whose columns the list does not have. The text is for people.
 type FileError struct{ Problem string }
@@ -156,7 +161,7 @@ type records struct {
 
 // next returns the next row, and io.EOF after the last.
 func (r *records) next() (record, error) {
-	row := record{line: r.line}
+	row, size := record{line: r.line}, 0
 	for {
 		text, problem, end, err := r.readCell(row.line)
 		if err != nil {
@@ -168,7 +173,10 @@ func (r *records) next() (record, error) {
 		if end == endOfFile && text == "" && len(row.cells) == 0 {
 			return record{}, io.EOF
 		}
-		row.cells = append(row.cells, text)
+		row.cells, size = append(row.cells, text), size+len(text)
+		if len(row.cells) > maxCells || size > maxRow {
+			return record{}, refuse("the row at line %s has more than %s cells or 4 MiB: are its line ends missing?", thousands(row.line), thousands(maxCells))
+		}
 		if end != endOfCell {
 			return row, nil
 		}

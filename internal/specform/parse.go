@@ -199,8 +199,24 @@ func (p *parser) field(f *Field, around *object) (v any, present bool) {
 	return v, present
 }
 
+// tooLarge reports, with a problem, whether the texts of a field are more than any spec has, with room for spaces: its value would take many times the memory.
+func (p *parser) tooLarge(f *Field) bool {
+	size := 0
+	for _, text := range p.values[f.Name] {
+		size += len(text) + 1
+	}
+	if size <= 2*maxListBytes {
+		return false
+	}
+	p.fail(f, f.Pointer, "is larger than the 4 MiB that a spec may have")
+	return true
+}
+
 // typed returns the value of the text of a field that is no group.
 func (p *parser) typed(f *Field) (v any, present bool) {
+	if p.tooLarge(f) {
+		return nil, false
+	}
 	switch f.Type {
 	case List:
 		return p.list(f)
@@ -244,7 +260,9 @@ func (p *parser) json(f *Field) (v any, present bool) {
 
 // group returns an object: its own text, as JSON, or the member of the object around it, and the values of its fields.
 func (p *parser) group(f *Field, around *object) (v any, present bool) {
-	v, present = p.json(f)
+	if !p.tooLarge(f) {
+		v, present = p.json(f)
+	}
 	if !present && !p.broken[f.Pointer] && around != nil {
 		v, present = around.members[f.name()]
 	}

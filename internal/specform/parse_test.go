@@ -217,3 +217,16 @@ func TestManyProblems(t *testing.T) {
 		t.Errorf("%d problems, the last is %q", len(problems), problems[len(problems)-1])
 	}
 }
+
+// A text that is larger than a spec may be is refused before it is read.
+func TestParseTooLarge(t *testing.T) {
+	t.Parallel()
+	f := newForm(t, hostile)
+	large := strings.Repeat("1,", 5<<20)
+	for _, name := range []string{"numbers", "any", "limits", "a.b", "rows", "tree", specform.Root} {
+		_, problems := f.Parse(specform.Values{name: {large}})
+		if len(problems) == 0 || problems[0].Text != "is larger than the 4 MiB that a spec may have" {
+			t.Errorf("%s: %.300v", name, problems)
+		}
+	}
+}
