@@ -61,13 +61,13 @@ func (r *request) timeline(ctx context.Context, t *taskkit.Task) ([]entry, error
 	return all, nil
 }
 
-// lostWorker returns the loss of a worker. Its name is for operators.
+// lostWorker returns the loss of a worker. Its name and when it was last heard of are for operators.
 func (r *request) lostWorker(e taskkit.Event) entry {
-	text := "worker lost "
+	text := "worker lost"
 	if r.operator() {
-		text = "worker " + e.Worker + " lost "
+		text = "worker " + e.Worker + " lost " + e.Reason
 	}
-	return entry{At: e.Created, Class: "failed", Text: text + e.Reason + "; what it has committed is not done again"}
+	return entry{At: e.Created, Class: "failed", Text: text + "; what it has committed is not done again"}
 }
 
 // starts returns the first and the latest start of a task, the latest with how long before that it lost its worker, if that is

@@ -79,6 +79,14 @@ func TestWorkers(t *testing.T) {
 		e.page(t, "/tasks/workers", http.StatusOK).wants(t, ">lost</span>", "It was declared dead: "+store.EndedSilent, "Its tasks were taken over", "<b>1</b> <span>lost within the last hour")
 		story := "worker silent lost after 0 items, "
 		e.page(t, "/tasks/task/"+lost.String(), http.StatusOK).wants(t, story, " s after its last heartbeat; what it has committed is not done again")
+		task, err := e.client.Task(t.Context(), lost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.people["mine"] = taskui.Person{ID: task.Owner, Level: taskui.Operate, Own: true}
+		mine := e.as("mine").page(t, "/tasks/task/"+lost.String(), http.StatusOK)
+		mine.wants(t, "worker lost; what it has committed is not done again")
+		mine.lacks(t, "silent", "heartbeat")
 		e.run(t, lost)
 		e.page(t, "/tasks/task/"+lost.String(), http.StatusOK).wants(t, story, "started, ", " s after the worker was lost")
 		e.refusesOthers(t, "workers", "workers/end")
