@@ -34,7 +34,7 @@ type Config struct {
 	// Start returns further options of a task of a kind that a person starts from a form, such as taskkit.WithQueue. An error refuses it, and is
 	// shown if it is an *[taskkit.OptionError]. Defaults to none.
 	Start func(ctx context.Context, p Person, kind string) ([]taskkit.SubmitOption, error)
-	// EndWorker ends the process of a worker, by its id in [taskops.WorkerInfo]. The page Workers has a button for it; a person needs [OpEndWorker]. An error
+	// EndWorker ends the process of a worker that has not ended, by its id in [taskops.WorkerInfo]. The page Workers has a button for it; a person needs [OpEndWorker]. An error
 	// is shown to the person. It is called by concurrent requests, and with the deadline of a page. Defaults to none: the page has no button.
 	EndWorker func(ctx context.Context, worker string) error
 	// Prefix is the path below which the dashboard is served, as the handler sees it: "/" behind http.StripPrefix. Defaults to "/tasks".

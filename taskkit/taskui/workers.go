@@ -51,11 +51,23 @@ func workerActions() []action {
 		if r.d.config.EndWorker == nil {
 			return "", "", errNoPage
 		}
+		found, err := r.d.ops.Workers(r.Context())
+		if err != nil {
+			return "", "", err
+		}
+		if !slices.ContainsFunc(found, func(w taskops.WorkerInfo) bool { return w.ID == worker && w.Ended == nil }) {
+			return "", "", errNoWorker
+		}
 		if err := r.d.config.EndWorker(r.Context(), worker); err != nil {
 			return "", "", &problem{status: http.StatusConflict, title: "The worker was not ended", detail: clean(err.Error()), remedy: "Read the page Workers again."}
 		}
 		return "workers", "worker-ended", nil
 	}}}
+}
+
+// errNoWorker refuses to end what is no worker, or has ended: the application may make a command of the id.
+var errNoWorker = &problem{
+	status: http.StatusConflict, title: "There is no such worker", detail: "It has ended since the page was opened, or never was.", remedy: "Read the page Workers again.",
 }
 
 type workerView struct {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"testing"
 	"time"
@@ -112,6 +113,11 @@ func TestEndWorker(t *testing.T) {
 	a.wants(t, "The worker was not ended", "it is &lt;script&gt;")
 	if a.status != http.StatusConflict || !slices.Equal(ended, []string{"w", "w"}) {
 		t.Errorf("%d, %q", a.status, ended)
+	}
+	for _, guessed := range []string{"guessed", "w%00", "-9%20w"} {
+		if a := e.do(t, http.MethodPost, "/tasks/workers/end", "key="+guessed+"&of-worker="+url.QueryEscape(guessed)); a.status != http.StatusConflict || len(ended) != 2 {
+			t.Errorf("%s: %d, ended %q", guessed, a.status, ended)
+		}
 	}
 	e.refusesOthers(t, "workers", "workers/end")
 
