@@ -95,6 +95,9 @@ func New(schema []byte) (*Form, error) {
 	if err != nil {
 		return nil, fmt.Errorf("specform: the schema: %w", err)
 	}
+	if name := endless(n.defs); name != "" {
+		return nil, fmt.Errorf("specform: the schema: the definition %s is itself, and has no end", quoted(name))
+	}
 	f := &Form{Help: n.description, defs: n.defs, byName: map[string]*Field{}}
 	b := &builder{form: f, open: map[string]int{}}
 	f.root = b.field(n, "", nil, 0)
@@ -108,6 +111,40 @@ func New(schema []byte) (*Form, error) {
 		f.Targets = f.byName[n.targets]
 	}
 	return f, nil
+}
+
+// endless returns a definition that leads to itself for the same value, as no schema of taskgen does; "": none. To check a value by it would have no end.
+func endless(defs map[string]*node) string {
+	ended := map[string]bool{} // false: it is being visited
+	var visit func(*node) string
+	visit = func(n *node) string {
+		if d := defs[n.ref]; n.ref != "" && d != nil {
+			if done, seen := ended[n.ref]; seen && !done {
+				return n.ref
+			} else if !seen {
+				ended[n.ref] = false
+				if name := visit(d); name != "" {
+					return name
+				}
+				ended[n.ref] = true
+			}
+		}
+		for _, one := range slices.Concat(n.allOf, n.anyOf, []*node{n.not, n.condition, n.then}) {
+			if one == nil {
+				continue
+			}
+			if name := visit(one); name != "" {
+				return name
+			}
+		}
+		return ""
+	}
+	for name := range defs {
+		if found := visit(&node{ref: name}); found != "" {
+			return found
+		}
+	}
+	return ""
 }
 
 // Field returns the field of a name, or nil.

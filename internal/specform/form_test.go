@@ -247,3 +247,19 @@ func describe(f *specform.Field) string {
 	return fmt.Sprintf("%q %q %q %q type %d required %t nullable %t secret %t %t enum %q numbers %q %q length %d %d items %d %d unique %t",
 		f.Name, f.Pointer, f.Label, f.Help, f.Type, f.Required, f.Nullable, f.Secret, f.HasSecrets, f.Enum, f.Min, f.Max, f.MinLength, f.MaxLength, f.MinItems, f.MaxItems, f.Unique)
 }
+
+// A definition that is itself is refused: the schema of another application would exhaust the stack, which ends the program.
+func TestEndlessSchemas(t *testing.T) {
+	t.Parallel()
+	for _, defs := range []string{
+		`"A": {"$ref": "#/$defs/A"}`,
+		`"A": {"allOf": [{"$ref": "#/$defs/B"}]}, "B": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/A"}]}`,
+		`"A": {"not": {"$ref": "#/$defs/A"}}`,
+		`"A": {"if": {"type": "string"}, "then": {"$ref": "#/$defs/A"}}`,
+	} {
+		_, err := specform.New([]byte(`{"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {` + defs + `}}`))
+		if err == nil || !strings.Contains(err.Error(), " is itself, and has no end") {
+			t.Errorf("%s: %v", defs, err)
+		}
+	}
+}
