@@ -200,7 +200,7 @@ func (a *App) startCommand(s *start) *cobra.Command {
 	})
 	s.runFlags.add(c)
 	for f := range s.form.All() {
-		name := f.Flag()
+		name := screen.Clean(f.Flag()) // another application says it
 		if c.Flags().Lookup(name) != nil {
 			continue
 		}
