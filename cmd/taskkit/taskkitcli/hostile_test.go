@@ -14,15 +14,15 @@ import (
 // What an application says is text, and moves no cursor.
 func TestHostileApplication(t *testing.T) {
 	t.Parallel()
-	const evil = `\u001b]0;owned\u0007\u001b[2J\u202e`
+	const control = `\u001b]0;owned\u0007\u001b[2J\u202e`
 	id := uuid.NewString()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "openapi.json") {
-			_, _ = w.Write([]byte(`{"paths": {"/x": {"post": {"operationId": "start_odd", "description": "` + evil + `"}}, "/y": {"post": {"operationId": "start_o` + evil + `"}}},
-				"components": {"schemas": {"o` + evil + `_Spec": {"type": "object"}, "odd_Spec": {"type": "object", "properties": {"a` + evil + `": {"type": "string", "description": "` + evil + `"}, "c": {"enum": ["` + evil + `"], "type": "string", "default": "` + evil + `"}}}}}}`))
+			_, _ = w.Write([]byte(`{"paths": {"/x": {"post": {"operationId": "start_odd", "description": "` + control + `"}}, "/y": {"post": {"operationId": "start_o` + control + `"}}},
+				"components": {"schemas": {"o` + control + `_Spec": {"type": "object"}, "odd_Spec": {"type": "object", "properties": {"a` + control + `": {"type": "string", "description": "` + control + `"}, "c": {"enum": ["` + control + `"], "type": "string", "default": "` + control + `"}}}}}}`))
 			return
 		}
-		_, _ = w.Write([]byte(`{"id": "` + id + `", "kind": "` + evil + `", "status": "` + evil + `", "reason": "` + evil + `", "done": true, "error": {"code": "` + evil + `", "title": "` + evil + `"}}`))
+		_, _ = w.Write([]byte(`{"id": "` + id + `", "kind": "` + control + `", "status": "` + control + `", "reason": "` + control + `", "done": true, "error": {"code": "` + control + `", "title": "` + control + `"}}`))
 	}))
 	t.Cleanup(server.Close)
 	far := &program{T: t, config: taskkitcli.Config{Name: "tasks"}}
