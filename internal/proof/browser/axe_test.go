@@ -19,7 +19,7 @@ const (
 	ofWidth   = `["color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size"]`
 )
 
-// axe fails the test with what axe-core finds on the page as it is now, and with what is wider than the window. Without rules, a list
+// axe fails the test with what axe-core finds on the page as it is now, and with what is wider than the window or narrower than its words. Without rules, a list
 // of JavaScript, all are checked. The page may be read again by itself only because a person has requested it.
 func (t *tab) axe(where, rules string) {
 	t.Helper()
@@ -41,6 +41,10 @@ func (t *tab) axe(where, rules string) {
 	for _, wide := range must[[]string](t, `document.documentElement.scrollWidth <= innerWidth ? [] :
 		[...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 150))`) {
 		t.Errorf("%s: wider than the window: %s", where, wide)
+	}
+	for _, narrow := range must[[]string](t, `[...document.querySelectorAll("caption, h1, h2, h3, p")].filter(e => {
+		const width = e.getBoundingClientRect().width; return width > 2 && width < 60 && e.textContent.trim().length > 30 }).map(e => e.outerHTML.slice(0, 150))`) {
+		t.Errorf("%s: narrower than its words: %s", where, narrow)
 	}
 	t.complain()
 }
