@@ -145,6 +145,8 @@ func TestRunElsewhere(t *testing.T) {
 		far.want(2, "--url accepts", "run", "watch", "--url", "campus")
 		far.want(2, "--header accepts", "run", "watch", "--url", server.URL, "--header", "X")
 		far.want(2, "this program has no kinds: name an application with --url", "run", "watch")
+		far.want(0, "--url URL", "run", "watch", "--help")
+		far.want(0, "--csv file", "run", "--help")
 		status, _, errs := far.runUntil("QUEUING", "", there("--action", "watch", "--targets.people", ada, "-w")...)
 		if status != 130 || !strings.Contains(errs, "the task continues. To watch again: campus tasks watch ") {
 			t.Errorf("interrupted: status %d: %s", status, errs)

@@ -208,7 +208,8 @@ func (a *App) runElsewhere(c *cobra.Command, args []string) error {
 	}
 	kind := flags.Arg(0)
 	switch {
-	case kind == "" && *help:
+	case *help && (kind == "" || common.url == "" && a.Registry == nil):
+		new(runFlags).add(c) // of every kind
 		return c.Help()
 	case kind == "":
 		return usage("no kind given: see `%s --help`", c.CommandPath())
