@@ -58,7 +58,7 @@ func (f *facts) ended(t *Task, c taskcause.Cause) (note, text string) {
 		return detail, fmt.Sprintf("The runtime could not run it: %s. Retry continues from checkpoint %d.", detail, t.Checkpoints)
 	default: // Done
 	}
-	return "", fmt.Sprintf("It is done: %s in %s.", items(t), round(t.Elapsed))
+	return "", fmt.Sprintf("It is done after %s: %s.", round(t.Elapsed), items(t))
 }
 
 // claimed returns the note and the text of a task that a worker has.

@@ -43,7 +43,7 @@ func TestExplain(t *testing.T) {
 		want       string
 		conditions lifecycle.Conditions
 	}{
-		"done":     {task(StatusCompleted, func(k *Task) { k.Elapsed = 90 * time.Second }), nil, nil, "It is done: 5 of 10 items, 1 of them failed in 1m30s.", none},
+		"done":     {task(StatusCompleted, func(k *Task) { k.Elapsed = 90 * time.Second }), nil, nil, "It is done after 1m30s: 5 of 10 items, 1 of them failed.", none},
 		"stopped":  {task(StatusCompleted, func(k *Task) { k.Partial, k.ControlReason = true, "wrong people" }), nil, nil, "It was stopped (wrong people) after 5 of 10 items, 1 of them failed; what it did until then stays.", none},
 		"failure":  {task(StatusFailure, func(k *Task) { k.StatusDetail = "gone: x" }), nil, nil, "It failed after 5 of 10 items, 1 of them failed: gone: x. Retry continues from checkpoint 3.", none},
 		"error":    {task(StatusError, func(k *Task) { k.StatusDetail = "undecodable: x" }), nil, nil, "The runtime could not run it: undecodable: x. Retry continues from checkpoint 3.", none},
