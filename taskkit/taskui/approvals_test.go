@@ -60,6 +60,7 @@ func TestApprovals(t *testing.T) {
 		list := e.page(t, "/tasks/approvals", http.StatusOK)
 		list.wants(t, `href="./approvals/`+id.String()+`"`, requester.String(), "for &lt;b&gt;Ada&lt;/b&gt;\uFFFD", "before its first batch, by a second person", `data-say="1 wait for you"`)
 		a := e.page(t, page, http.StatusOK)
+		a.lacks(t, "about under")
 		a.wants(t, "What the preview has found", `href="../task/`+preview.String()+`"`, "3 items processed", "greeted", "&#34;people&#34;", ">Approve</button>", ">Refuse</button>")
 		hash := firstOf(t, hashShown, a.body)
 		if again := firstOf(t, hashShown, e.as(reader).page(t, page, http.StatusOK).body); again != hash {
@@ -131,7 +132,7 @@ func TestApprovalOfWhatWasSeen(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen := e.page(t, "/tasks/approvals/"+id.String(), http.StatusOK)
-		seen.wants(t, "3 items processed", "The real task will take about", "greeted")
+		seen.wants(t, "3 items processed", "The real task will take", "greeted")
 		if own := e.page(t, path(preview), http.StatusOK); firstOf(t, reportShown, own.body) != firstOf(t, reportShown, seen.body) {
 			t.Errorf("the page of the preview has another report than the page of the approval:\n%s\n%s", own.body, seen.body)
 		}
@@ -194,6 +195,8 @@ func TestApprovalOfCanary(t *testing.T) {
 		}
 	}
 	stop()
+	paused := by.page(t, path(id), http.StatusOK)
+	paused.wants(t, "pause requested: it waits for approval") // by the runtime, so no person is named
 	a := by.page(t, "/tasks/approvals/"+id.String(), http.StatusOK)
 	a.wants(t, "after its first 2 items", "see what has become of its <a", ">Approve</button>")
 	a.lacks(t, "people&#34;") // the spec is for operators

@@ -16,7 +16,7 @@ import (
 
 // functions are what templates call.
 var functions = template.FuncMap{
-	"ago": ago, "bytes": bytesText, "count": count, "duration": duration, "clean": clean, "percent": percent, "rate": rate,
+	"about": about, "ago": ago, "bytes": bytesText, "count": count, "duration": duration, "clean": clean, "percent": percent, "rate": rate,
 	"short": short, "status": statusText, "class": statusClass, "when": when, "pair": pair,
 }
 
@@ -72,6 +72,14 @@ func rate(perSecond float64) string {
 	default:
 		return fmt.Sprintf("%.1f/min", perSecond*60)
 	}
+}
+
+// about returns an estimate for people.
+func about(d time.Duration) string {
+	if d < time.Second {
+		return duration(d)
+	}
+	return "about " + duration(d)
 }
 
 // duration returns a duration in two units.

@@ -37,7 +37,7 @@ func (r *request) timeline(ctx context.Context, t *taskkit.Task) ([]entry, error
 			continue
 		}
 		text := e.Action + " requested"
-		if r.operator() || e.Actor == r.who.ID {
+		if e.Actor != uuid.Nil && (r.operator() || e.Actor == r.who.ID) {
 			text += " by " + r.personName(e.Actor)
 		}
 		all = append(all, entry{At: e.Created, Text: text + because(e.Reason)})
