@@ -237,6 +237,7 @@ func (r *run) printCommands() {
 	} {
 		fmt.Fprintf(r.Out, "  %s %s%s\n", p, c, flags)
 	}
+	fmt.Fprintf(r.Out, "  %s run program_status --url %s --help\n", p, r.web.url)
 	fmt.Fprintf(r.Out, "\nor start a job over HTTP, as the coach; `-H '%s: %s'` is the supervisor, who may approve:\n\n  %s\n", personHeader, supervisor, r.web.curl())
 	fmt.Fprintf(r.Out, "\nor start a task at %s%skinds and kill its worker at %s%sworkers: another one takes over.\n", r.web.url, pathDashboard, r.web.url, pathDashboard)
 	if r.workspace.Secret() {
