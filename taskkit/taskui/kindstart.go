@@ -96,6 +96,12 @@ func (d *dashboard) start(r *request) error {
 		return nil
 	}
 	if step != "run" && step != "preview" {
+		if in.problems, err = d.tried(ctx, k, in); err != nil {
+			return err
+		}
+		if len(in.problems) > 0 {
+			return d.form(r, k, in, http.StatusUnprocessableEntity, nil)
+		}
 		return d.confirm(r, k, in, draft, http.StatusOK, nil)
 	}
 	if checked := r.PostForm.Get("checked"); checked != "" && checked != checkedSum(k, draft) {
@@ -249,6 +255,28 @@ func summary(form *specform.Form, values specform.Values) (lines []summaryView) 
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// tried returns what the kind itself refuses of a spec, such as fields that do not go together: it submits a task and rolls back. A spec with
+// secrets is not complete before the page of the button, and is not tried.
+func (d *dashboard) tried(ctx context.Context, k *startable, in *entered) (specform.Problems, error) {
+	if k.info.Retired || len(secretFields(k.form.Fields)) > 0 {
+		return nil, nil
+	}
+	spec, problems := k.form.Parse(in.values)
+	if len(problems) > 0 {
+		return problems, nil
+	}
+	tx, err := d.db.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	_, err = d.registry.SubmitJSON(ctx, tx, k.info.Name, spec, taskkit.System(), taskkit.WithSchema(d.schema))
+	if refused, ok := errors.AsType[*taskkit.SpecError](err); ok && !isAs[*taskkit.UsageError](refused.Err) {
+		return specProblems(k.form, refused), nil
+	}
+	return nil, err
 }
 
 // submit starts a task, once for each key of a form. The key is kept with the task: another process that gets the form again finds the task.

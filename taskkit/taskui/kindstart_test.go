@@ -208,17 +208,15 @@ func TestFormOfAnotherRevision(t *testing.T) {
 	}
 }
 
-// What rules refuse that no schema has is beside its field, and what was typed is kept.
+// What rules refuse that no schema has is beside its field before there is a button, and what was typed is kept.
 func TestRulesBesideTheirFields(t *testing.T) {
 	t.Parallel()
 	e := newEnvOf(t, sqlite(t), startKinds())
-	page := e.check(t, "enrol", url.Values{"f.letter.subject": {"x"}, "f.from": {"2026-07-02T00:00:00Z"}, "f.to": {"2026-07-01T00:00:00Z"}}, nil)
-	a := e.pressStep(t, "enrol", page, "run", nil)
+	a := e.check(t, "enrol", url.Values{"f.letter.subject": {"x"}, "f.from": {"2026-07-02T00:00:00Z"}, "f.to": {"2026-07-01T00:00:00Z"}}, nil)
 	if got := errorsBeside(a.body); a.status != http.StatusUnprocessableEntity || !strings.HasPrefix(got["f.to"], "must be greater than from") || browserForm(a.body).Get("f.to") != "2026-07-01T00:00:00Z" {
 		t.Errorf("%d, errors are %q\n%s", a.status, got, a.body)
 	}
-	page = e.check(t, "enrol", url.Values{"f.letter.subject": {"x"}, "f.letter.body": {"spam"}}, nil)
-	a = e.pressStep(t, "enrol", page, "run", nil)
+	a = e.check(t, "enrol", url.Values{"f.letter.subject": {"x"}, "f.letter.body": {"spam"}}, nil)
 	if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "the letter is spam") || browserForm(a.body).Get("f.letter.body") != "spam" {
 		t.Errorf("%d\n%s", a.status, a.body)
 	}
@@ -232,8 +230,9 @@ func TestRulesBesideTheirFields(t *testing.T) {
 			t.Errorf("%s: %d\n%s", c.name, a.status, a.body)
 		}
 	}
+	page := e.check(t, "enrol", url.Values{"f.letter.subject": {"x"}, "f.letter.body": {"ham"}}, nil)
 	edit := e.pressStep(t, "enrol", page, "edit", url.Values{"reason": {"why"}, "at": {"2027-01-01"}})
-	if form := browserForm(e.pressStep(t, "enrol", edit, "check", nil).body); form.Get("reason") != "why" || form.Get("at") != "2027-01-01" || form.Get("f.letter.body") != "spam" {
+	if form := browserForm(e.pressStep(t, "enrol", edit, "check", nil).body); form.Get("reason") != "why" || form.Get("at") != "2027-01-01" || form.Get("f.letter.body") != "ham" {
 		t.Errorf("after Change the form is %q", form)
 	}
 	for _, key := range []string{"", strings.Repeat("x", 101)} {

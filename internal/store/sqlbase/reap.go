@@ -3,6 +3,7 @@ package sqlbase
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -222,10 +223,11 @@ WHERE id ` + b.anyID("$1") + ` AND ` + lost + ` RETURNING id`),
 		What: "release tasks of dead processes",
 	})
 	if err == nil {
-		err = recordRows(ctx, b.Statements, q, &recordedEvents, events)
-	}
-	if err == nil {
 		err = flush(ctx, q)
+	}
+	events = slices.DeleteFunc(events, func(e *eventRow) bool { return !slices.Contains(released, uuid.MustParse(e.task)) })
+	if err == nil {
+		err = recordRows(ctx, b.Statements, q, &recordedEvents, events)
 	}
 	return released, err
 }
