@@ -18,6 +18,7 @@ require (
 	go.opentelemetry.io/otel/sdk v1.47.0
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
 	modernc.org/sqlite v1.60.1
+	riverqueue.com/riverui v0.22.0
 	taskkit.dev v0.0.0
 	taskkit.dev/taskkit/taskotel v0.0.0
 )
@@ -32,7 +33,6 @@ require (
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	go.opentelemetry.io/otel/metric v1.47.0 // indirect
 	go.opentelemetry.io/otel/trace v1.47.0 // indirect
-	riverqueue.com/riverui v0.22.0 // indirect
 )
 
 require (
