@@ -19,6 +19,8 @@ import (
 const (
 	// tasks are the targets of the short form, and longTasks of the long one.
 	tasks, longTasks = 1500, 100_000
+	// tasksInSecond are the targets of the long form for each second that it has.
+	tasksInSecond = 200
 	// kills are how often a worker is killed while it has the bulk operation.
 	kills = 2
 	// others are tasks of another kind.
@@ -49,8 +51,8 @@ func TestKilledInTheMiddle(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := tasks
-		if _, long := prove.Budget(t); long {
-			n = longTasks
+		if budget, long := prove.Budget(t); long { // a worker stops some hundreds in a second
+			n = min(max(tasks, int(budget.Seconds())*tasksInSecond), longTasks)
 		}
 		in := []taskkit.SubmitOption{taskkit.System(), taskkit.WithSchema(a.Schema), taskkit.WithQueue("elsewhere")}
 		for of, count := range map[*taskkit.Kind[struct{}, struct{}, struct{}]]int{kind: n, other: others} {
