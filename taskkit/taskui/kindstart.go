@@ -258,7 +258,8 @@ func summary(form *specform.Form, values specform.Values) (lines []summaryView) 
 }
 
 // tried returns what the kind itself refuses of a spec, such as fields that do not go together: it submits a task and rolls back. A spec with
-// secrets is not complete before the page of the button, and is not tried.
+// secrets is not complete before the page of the button, and is not tried. What else is refused is found by the button, which has the options of
+// Config.Start.
 func (d *dashboard) tried(ctx context.Context, k *startable, in *entered) (specform.Problems, error) {
 	if k.info.Retired || len(secretFields(k.form.Fields)) > 0 {
 		return nil, nil
@@ -276,7 +277,7 @@ func (d *dashboard) tried(ctx context.Context, k *startable, in *entered) (specf
 	if refused, ok := errors.AsType[*taskkit.SpecError](err); ok && !isAs[*taskkit.UsageError](refused.Err) {
 		return specProblems(k.form, refused), nil
 	}
-	return nil, err
+	return nil, nil
 }
 
 // submit starts a task, once for each key of a form. The key is kept with the task: another process that gets the form again finds the task.
