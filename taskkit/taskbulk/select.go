@@ -119,7 +119,7 @@ func (r *Request) matches(ctx context.Context, c *taskkit.Client, verb *rules, b
 			return
 		}
 		f.Limit, f.Paused = store.ListRead, f.Paused || verb.paused
-		for read, more := int64(0), int64(0); ; read += more {
+		for read := int64(0); ; {
 			switch {
 			case bound > 0 && read >= bound:
 				yield(store.TaskRef{}, errMore)
@@ -133,9 +133,10 @@ func (r *Request) matches(ctx context.Context, c *taskkit.Client, verb *rules, b
 				yield(store.TaskRef{}, lent.Public(ctx, err))
 				return
 			}
-			more = store.ListRead
 			if f.Only(lifecycle.Status.Dead) { // a page has fewer of them
-				more = max(int64(len(page)), store.DeadSearch)
+				read += max(int64(len(page)), store.DeadSearch)
+			} else {
+				read += store.ListRead
 			}
 			for _, t := range page {
 				if t.Kind != Kind.Name() && verb.selects(t.Control) && !yield(t, nil) {

@@ -38,18 +38,17 @@ func count(n int64) string {
 
 // roughCount returns a large number in about three digits, as 9.62 M.
 func roughCount(n int64) string {
-	f, unit := float64(n), ""
+	digits := func(f float64) string { return strconv.FormatFloat(f, 'g', 3, 64) }
 	switch {
 	case n >= 1e9:
-		f, unit = f/1e9, " G"
+		return digits(float64(n)/1e9) + " G"
 	case n >= 1e6:
-		f, unit = f/1e6, " M"
+		return digits(float64(n)/1e6) + " M"
 	case n >= 1e4:
 		return count(n / 1000 * 1000)
 	default:
 		return count(n)
 	}
-	return strconv.FormatFloat(f, 'g', 3, 64) + unit
 }
 
 // percent returns a share of a total, which is less than 100 % until all is done.

@@ -36,7 +36,7 @@ ORDER BY q.not_before, q.id LIMIT $3`), queue, int64(store.OldestOfLane), int64(
 func (b *Base) InFlight(ctx context.Context) (found []store.InFlight, err error) {
 	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT queue, kind, count(*), min(began) FROM (
   SELECT q.queue, q.execution_component_name AS kind, q.scheduling_started_date AS began FROM {s}taskkit_queued_task q
-  WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') ORDER BY q.created_date LIMIT `+b.most("$1")+`
+  WHERE q.workflow_status IN ('SCHEDULING', 'EXECUTING') ORDER BY q.created_date LIMIT `+b.most()+`
 ) n GROUP BY queue, kind ORDER BY count(*) DESC, queue, kind`), []any{int64(store.DiagnosisRead)}, func(rows *sql.Rows) error {
 		var f store.InFlight
 		err := rows.Scan(&f.Queue, &f.Kind, &f.Tasks, sqlrows.Time(&f.Since))
@@ -53,7 +53,7 @@ func (b *Base) InFlight(ctx context.Context) (found []store.InFlight, err error)
 func (b *Base) FailingCodes(ctx context.Context, since time.Duration, tasks int) (found []store.FailingCode, err error) {
 	_, err = sqlrows.Query(ctx, b.q, b.SQL(`SELECT code, count(*), CAST(sum(attempts) AS bigint), min(first), max(last), max(id) FROM (
   SELECT code, CAST(task_id AS text) AS id, count(*) AS attempts, min(created_date) AS first, max(created_date) AS last FROM (
-    SELECT a.code, a.task_id, a.created_date FROM {s}taskkit_task_attempt a ORDER BY a.id DESC LIMIT `+b.most("$1")+`
+    SELECT a.code, a.task_id, a.created_date FROM {s}taskkit_task_attempt a ORDER BY a.id DESC LIMIT `+b.most()+`
   ) n WHERE created_date > `+b.ago("$2")+` GROUP BY code, task_id
 ) t GROUP BY code HAVING count(*) >= $3 ORDER BY count(*) DESC, code LIMIT $4`),
 		[]any{int64(store.DiagnosisRead), Millis(since), int64(tasks), int64(store.FailingListed)}, func(rows *sql.Rows) error {
@@ -83,18 +83,18 @@ func (b *Base) FailingTargets(ctx context.Context, since time.Duration, tries in
   SELECT n.id, CAST(n.task_id AS text) AS task, n.created_date, (
     SELECT `+target+`
     FROM {s}taskkit_queued_task q WHERE q.id = n.task_id AND q.execution_component_name = $2) AS target
-  FROM (SELECT a.id, a.task_id, a.created_date FROM {s}taskkit_task_attempt a ORDER BY a.id DESC LIMIT `+b.most("$1")+`) n
+  FROM (SELECT a.id, a.task_id, a.created_date FROM {s}taskkit_task_attempt a ORDER BY a.id DESC LIMIT `+b.most()+`) n
   WHERE n.created_date > `+b.ago("$3")+`
 ), delivered AS (
   SELECT target, max(ended) AS last FROM (
     SELECT q.ended, `+target+` AS target FROM (
       SELECT e.id, e.workflow_status AS status, e.workflow_stopped_date AS ended, e.execution_spec FROM {s}taskkit_queued_task e
-      WHERE e.execution_component_name = $2 AND e.workflow_stopped_date IS NOT NULL AND e.keep_ms IS NULL ORDER BY e.workflow_stopped_date DESC LIMIT `+b.most("$1")+`
+      WHERE e.execution_component_name = $2 AND e.workflow_stopped_date IS NOT NULL AND e.keep_ms IS NULL ORDER BY e.workflow_stopped_date DESC LIMIT `+b.most()+`
     ) q WHERE q.status = 'COMPLETED'
     UNION ALL SELECT n.ended, (SELECT `+target+` FROM {s}taskkit_queued_task q WHERE q.id = n.task_id) FROM (
       SELECT p.task_id, (SELECT k.workflow_stopped_date FROM {s}taskkit_queued_task k WHERE k.id = p.task_id
         AND k.execution_component_name = $2 AND k.workflow_status = 'COMPLETED' AND k.keep_ms IS NOT NULL) AS ended
-      FROM {s}taskkit_task_plan p ORDER BY p.task_id DESC LIMIT `+b.most("$1")+`
+      FROM {s}taskkit_task_plan p ORDER BY p.task_id DESC LIMIT `+b.most()+`
     ) n WHERE n.ended IS NOT NULL
   ) e GROUP BY target
 ), tried AS (
@@ -133,12 +133,12 @@ FROM silent s JOIN newest n ON n.target = s.target AND n.place <= $5 ORDER BY s.
 	return found, nil
 }
 
-// most is a limit that is a parameter. PostgreSQL does not read its value, and plans for the first rows by an index instead of for all by a sort.
-func (t Statements) most(param string) string {
+// most is the limit that is the first parameter. PostgreSQL does not read its value, and plans for the first rows by an index instead of for all by a sort.
+func (t Statements) most() string {
 	if t.dialect == dialect.SQLite {
-		return param
+		return "$1"
 	}
-	return "(SELECT " + param + "::bigint)"
+	return "(SELECT $1::bigint)"
 }
 
 // firstOfTime returns an id that is not greater than those that [store.NewID] makes at a time or later.

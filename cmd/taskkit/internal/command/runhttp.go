@@ -97,11 +97,12 @@ func onlyThere(r *http.Request, via []*http.Request) error {
 
 // flags returns the flags that name the same application. They do not repeat the values of headers, which may be secrets.
 func (a *application) flags() string {
-	s := " --url " + database.Shell(a.shown)
+	var flags strings.Builder
+	flags.WriteString(" --url " + database.Shell(a.shown))
 	for _, name := range a.names {
-		s += " --header " + database.Shell(name+": ...")
+		flags.WriteString(" --header " + database.Shell(name+": ..."))
 	}
-	return s
+	return flags.String()
 }
 
 // document is what is read of the OpenAPI document of an application.
