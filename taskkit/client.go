@@ -159,7 +159,7 @@ type Filter struct {
 // Tasks returns a page of tasks, newest first. The next page begins before next: set Filter.Before to it. The zero ID: there is none.
 //
 // IDs, UniqueKey, Reference, Parent, Follows, Owner without Children, Running, Paused, Approval, the statuses of tasks in flight and the statuses of dead letters each
-// have an index, which is read newest first. What else the filter says is checked task by task, at most 10,000 of them, and of dead letters 1,000 of a kind and status:
+// have an index, which is read newest first. What else the filter says is checked task by task, at most 10,000 of them, and of dead letters 1,000 of a kind and status, or 250 where the filter names none or more than 4 kinds:
 // a page that has a next may have fewer tasks than its limit, even none.
 //
 // SpecJSON and StateJSON, which may be large, are left out; [Client.Task] reads them.

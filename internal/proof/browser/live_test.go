@@ -218,7 +218,7 @@ func TestLiveGoesOnAfterAnOutage(t *testing.T) {
 	path := prefix + "task/" + id.String()
 	tab.open(path)
 	tab.reading()
-	for _, part := range []string{"task", "facts"} {
+	for _, part := range []string{"task", "facts", "result"} {
 		tab.mayFail(s.url + path + "?live=" + part)
 	}
 	s.away.Store(true)

@@ -38,7 +38,7 @@ func TestKilledFromDashboard(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		if status, page := r.endWorker(t, "dev0-unknown"); status != http.StatusConflict || !strings.Contains(page, "no process of this run") {
+		if status, page := r.endWorker(t, "dev0-unknown"); status != http.StatusConflict || !strings.Contains(page, "There is no such worker") {
 			t.Errorf("an unknown worker: %d\n%s", status, page)
 		}
 		if status, page := r.endWorker(t, first); status != http.StatusOK || !strings.Contains(page, "The process of the worker was ended.") {
