@@ -41,12 +41,12 @@ func (a *App) watchElsewhere(ctx context.Context, app *application, id taskkit.I
 		err  error
 		rate jobSpeed
 	)
-	for now, wrong := range app.Watch(limited, id, watchPeriod) {
-		if err = wrong; err != nil {
+	for read, failure := range app.Watch(limited, id, watchPeriod) {
+		if err = failure; err != nil {
 			break
 		}
-		job = now
-		l.show(jobLine(now) + rate.of(limited, app, now))
+		job = read
+		l.show(jobLine(job) + rate.of(limited, app, job))
 	}
 	l.end()
 	last := ""
