@@ -60,6 +60,12 @@ func TestDeadGroupsAreBounded(t *testing.T) {
 		if !slices.Equal(g.Truncated, []string{"many"}) || len(g.Groups) != 3 || g.Groups[0].Tasks != 3 || g.Groups[1].Tasks != 1 || g.Groups[2].Tasks != 9999 {
 			t.Errorf("of all kinds: %+v", g)
 		}
+		if g := groups(taskops.DeadFilter{Most: 1000}); !slices.Equal(g.Truncated, []string{"many"}) || len(g.Groups) != 2 || g.Groups[0].Tasks != 3 || g.Groups[1].Tasks > 1000 || g.Groups[1].Tasks < 100 {
+			t.Errorf("of 1,000 in all: %+v", g)
+		}
+		if _, err := ops.Dead(t.Context(), taskops.DeadFilter{Most: -1}); err == nil || !strings.Contains(err.Error(), "DeadFilter.Most") {
+			t.Errorf("of a negative number: %v", err)
+		}
 		insert("many", "other: it says so", 10_005, 10_005)
 		for code, want := range map[string]int{"gone": 0, "other": 1, "none": 0} {
 			if g := groups(taskops.DeadFilter{Kinds: []string{"many"}, Code: code}); !slices.Equal(g.Truncated, []string{"many"}) || len(g.Groups) != want || want > 0 && g.Groups[0].Tasks != 10_000 {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"taskkit.dev/internal/store"
 	"taskkit.dev/taskkit/taskops"
 )
 
@@ -55,12 +54,12 @@ func readApprovals(ctx context.Context, e *scope) (all []Finding, err error) {
 
 // readDead examines the dead letters. Of more than groupsMost groups it reports the largest.
 func readDead(ctx context.Context, e *scope) (all []Finding, err error) {
-	dead, err := e.tables.DeadGroups(ctx, store.Filter{Roots: true}, deadMost)
+	dead, err := e.Operator.Dead(ctx, taskops.DeadFilter{Most: deadMost})
 	if err != nil {
 		return nil, err
 	}
 	groups := slices.Clone(dead.Groups)
-	slices.SortStableFunc(groups, func(a, b store.DeadGroup) int { return int(min(max(b.Tasks-a.Tasks, -1), 1)) })
+	slices.SortStableFunc(groups, func(a, b taskops.DeadGroup) int { return int(min(max(b.Tasks-a.Tasks, -1), 1)) })
 	for _, g := range groups[:min(len(groups), groupsMost)] {
 		atLeast := ""
 		if slices.Contains(dead.Truncated, g.Kind) {

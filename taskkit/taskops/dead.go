@@ -22,6 +22,9 @@ type DeadFilter struct {
 	// Children selects children too. A child cannot be retried once its parent has ended: a retry of the
 	// parent retries its failed children.
 	Children bool
+	// Most is about how many dead letters [Operator.Dead] reads in all, but at least 100 of each kind and status. Defaults to 10,000 of each.
+	// All other methods read all that the filter selects.
+	Most int
 }
 
 // DeadGroup are the dead letters of a kind with a code.
@@ -37,8 +40,8 @@ type DeadGroup struct {
 // DeadGroups are the groups of the dead letters.
 type DeadGroups struct {
 	Groups []DeadGroup `json:"groups"`
-	// Truncated are the kinds that have more dead letters than were read, which are the newest 10,000 of a kind in FAILURE
-	// and the newest 10,000 in ERROR: the numbers of their groups are lower bounds, and there may be more of these groups.
+	// Truncated are the kinds that have more dead letters than were read, which are the newest of a kind in FAILURE
+	// and the newest in ERROR, as many as [DeadFilter.Most] says: the numbers of their groups are lower bounds, and there may be more of these groups.
 	Truncated []string `json:"truncated,omitempty"`
 }
 
@@ -71,9 +74,12 @@ func (f *DeadFilter) page(before taskkit.ID, limit int) taskkit.Filter {
 	}
 }
 
-// Dead groups the dead letters by kind and code, in this order. Of a kind it reads at most 20,000, and as many children, see
-// [DeadGroups.Truncated], and no other tasks.
+// Dead groups the dead letters by kind and code, in this order. Without [DeadFilter.Most] it reads at most 20,000 of a kind, and as many children, see
+// [DeadGroups.Truncated], and no other tasks. It returns an *[taskkit.OptionError] for a negative Most.
 func (o *Operator) Dead(ctx context.Context, f DeadFilter) (*DeadGroups, error) {
+	if f.Most < 0 {
+		return nil, &taskkit.OptionError{Option: "DeadFilter.Most", Problem: fmt.Sprintf("%d is negative", f.Most)}
+	}
 	sf, err := access.FilterOf(f.page(taskkit.ID{}, 0))
 	if err != nil {
 		return nil, err
@@ -82,7 +88,7 @@ func (o *Operator) Dead(ctx context.Context, f DeadFilter) (*DeadGroups, error) 
 	if err != nil {
 		return nil, err
 	}
-	found, err := op.DeadGroups(ctx, sf, 0)
+	found, err := op.DeadGroups(ctx, sf, f.Most)
 	if err != nil {
 		return nil, o.public(ctx, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"taskkit.dev/internal/access"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskbulk"
 	"taskkit.dev/taskkit/taskhttp"
@@ -81,33 +80,10 @@ func deadLetters(r *request) (any, error) {
 // deadGroups returns the dead letters by kind and code, as of a few seconds ago, and as of now after a change.
 func (r *request) deadGroups(ctx context.Context) (*taskops.DeadGroups, error) {
 	if r.URL.Query().Has("said") {
-		return r.readDead(ctx, 0)
+		return r.d.ops.Dead(ctx, taskops.DeadFilter{Most: deadOfPage})
 	}
 	dead, err := r.dead(ctx)
 	return dead.all, err
-}
-
-// readDead groups the dead letters that ended longer ago than a time, of the newest of each kind. [taskops.Operator.Dead] reads more of them than
-// there is time for.
-func (r *request) readDead(ctx context.Context, olderThan time.Duration) (*taskops.DeadGroups, error) {
-	lent := access.ClientOf(r.d.client)
-	f, err := access.FilterOf(taskkit.Filter{EndedFor: olderThan})
-	if err != nil {
-		return nil, err
-	}
-	op, err := lent.Store(ctx)
-	if err != nil {
-		return nil, err
-	}
-	found, err := op.DeadGroups(ctx, f, deadOfPage)
-	if err != nil {
-		return nil, lent.Public(ctx, err)
-	}
-	groups := &taskops.DeadGroups{Truncated: found.Truncated}
-	for _, g := range found.Groups {
-		groups.Groups = append(groups.Groups, taskops.DeadGroup(g))
-	}
-	return groups, nil
 }
 
 // retryGroup retries the dead letters of a kind with a code: by a bulk operation, which is a task with a progress of its own, or at once where no live worker

@@ -214,10 +214,10 @@ type deadTasks struct{ all, old *taskops.DeadGroups }
 // dead reads the failed tasks by kind and code, as of a few seconds ago.
 func (r *request) dead(ctx context.Context) (deadTasks, error) {
 	return r.d.dead.read(ctx, func(ctx context.Context) (d deadTasks, err error) {
-		if d.all, err = r.readDead(ctx, 0); err != nil {
+		if d.all, err = r.d.ops.Dead(ctx, taskops.DeadFilter{Most: deadOfPage}); err != nil {
 			return d, err
 		}
-		d.old, err = r.readDead(ctx, 24*time.Hour)
+		d.old, err = r.d.ops.Dead(ctx, taskops.DeadFilter{OlderThan: 24 * time.Hour, Most: deadOfPage})
 		return d, err
 	})
 }
