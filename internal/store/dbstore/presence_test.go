@@ -60,7 +60,8 @@ func watchThrough(t *testing.T, db *testdb.DB, process string, faults ...faultpr
 		return 0, err
 	}
 	query := named.Query()
-	query.Set("application_name", db.Schema+" "+process)
+	application := db.Schema + "_" + strings.ReplaceAll(process, " ", "_") // pgx takes the + of a query for a +, not for a space
+	query.Set("application_name", application)
 	named.RawQuery = query.Encode()
 	proxy, dsn, err := faultproxy.Through(named.String(), faults)
 	if err != nil {
@@ -78,7 +79,11 @@ func watchThrough(t *testing.T, db *testdb.DB, process string, faults ...faultpr
 	ended := s.Watch(ctx, process, storetest.Watcher(func(w *store.Watcher) {
 		w.Present = func(err error) {
 			if present = err; len(faults) == 0 {
-				present = errors.Join(err, namesHeldLock(t, db, process, true))
+				n, counted := sessions(t.Context(), db, application)
+				if counted == nil && n != 1 {
+					counted = fmt.Errorf("%d sessions of %s are seen", n, application)
+				}
+				present = errors.Join(err, counted, namesHeldLock(t, db, process, true))
 			}
 			time.AfterFunc(4*probeEvery, cancel)
 		}
@@ -86,7 +91,7 @@ func watchThrough(t *testing.T, db *testdb.DB, process string, faults ...faultpr
 	if len(faults) == 0 && !errors.Is(ended, context.Canceled) {
 		return 0, ended
 	}
-	if err := sessionsEnd(t, db, db.Schema+" "+process); err != nil {
+	if err := sessionsEnd(t, db, application); err != nil {
 		return 0, err
 	}
 	if err := s.Heartbeat(t.Context(), process, false); err != nil {
@@ -102,8 +107,7 @@ func sessionsEnd(t *testing.T, db *testdb.DB, application string) error {
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for ctx := testdb.Within(t); ; {
-		var n int
-		err := db.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", application).Scan(&n)
+		n, err := sessions(ctx, db, application)
 		if n == 0 || err != nil {
 			return err
 		}
@@ -113,6 +117,12 @@ func sessionsEnd(t *testing.T, db *testdb.DB, application string) error {
 			return fmt.Errorf("%d sessions of %s have not ended: %w", n, application, ctx.Err())
 		}
 	}
+}
+
+// sessions counts the sessions with an application's name.
+func sessions(ctx context.Context, db *testdb.DB, application string) (n int, err error) {
+	err = db.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", application).Scan(&n)
+	return n, err
 }
 
 // namesHeldLock returns an error if the row of a process names a lock that no session holds, or
