@@ -312,6 +312,9 @@ type Ops interface {
 	// [lifecycle.CauseApproval] or [lifecycle.CausePaused], due or not. Of each kind, revision and rank in a queue it reads at most so many that
 	// have a time, and as many that have none, and ten times as many in all; of the paused ones ten times as many of each word, and as many children.
 	WaitingCauses(ctx context.Context, read int) (map[string]int64, error)
+	// EndedBetween counts the tasks that ended in a span of the database's time, its begin included. Of each kind it reads at most so many; exact
+	// is false if there may be more. It does not count those that are kept for a time of their own, see [Options].
+	EndedBetween(ctx context.Context, from, until time.Time, read int) (n int64, exact bool, err error)
 	// ElectReader makes a live process the reader of figures for a time, unless another live process is. It returns whether the process
 	// is the reader.
 	ElectReader(ctx context.Context, process string, term time.Duration) (bool, error)

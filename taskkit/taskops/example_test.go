@@ -35,6 +35,18 @@ func ExampleOperator_Waiting() {
 	// Output: map[start:1] <nil>
 }
 
+// Ended counts the tasks that ended in a span of time: in the last hour.
+func ExampleOperator_Ended() {
+	db, ctx := exampleDB(), context.Background()
+	defer db.Close()
+	r := greeting(func(context.Context, *greetBatch) (taskkit.Next, error) { return taskkit.Done, nil })
+	id, _ := taskkit.Submit(ctx, db, greetKind, nobody, taskkit.System())
+	runToEnd(db, r, id, taskkit.Config{})
+	now := time.Now()
+	fmt.Println(taskops.New(taskkit.NewClient(db)).Ended(ctx, now.Add(-time.Hour), now.Add(time.Hour)))
+	// Output: 1 true <nil>
+}
+
 // While a queue is paused its tasks wait, and whoever asks learns why.
 func ExampleOperator_PauseQueue() {
 	db, ctx := exampleDB(), context.Background()

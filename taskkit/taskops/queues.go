@@ -138,6 +138,21 @@ func (o *Operator) Estimates(ctx context.Context) (map[taskkit.Status]int64, err
 	return statuses, nil
 }
 
+// endedRead is how many tasks Ended reads of a kind.
+const endedRead = 100_000
+
+// Ended counts the tasks that ended in a span of time by the clock of the database, from included. Children count; tasks that are kept for a
+// time of their own do not, see [taskkit.WithRetention]. Of each kind it reads at most 100,000 tasks; exact is false if there may be more.
+// A span that ends before it begins has none.
+func (o *Operator) Ended(ctx context.Context, from, until time.Time) (n int64, exact bool, err error) {
+	op, err := o.store(ctx)
+	if err != nil {
+		return 0, false, err
+	}
+	n, exact, err = op.EndedBetween(ctx, from, until, endedRead)
+	return n, exact, o.public(ctx, err)
+}
+
 // waitingRead is how many waiting tasks Waiting reads of a lane.
 const waitingRead = 1000
 

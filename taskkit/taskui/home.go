@@ -18,13 +18,14 @@ import (
 
 // homeView is the data of the page Home.
 type homeView struct {
-	Figures []figure
-	Needs   []need
-	Unread  bool // the doctor did not answer in time
-	Running []row
-	More    bool // more tasks run
-	Newest  []row
-	Say     string
+	Figures    []figure
+	Needs      []need
+	Unread     bool        // the doctor did not answer in time
+	Throughput *throughput // nil: not known
+	Running    []row
+	More       bool // more tasks run
+	Newest     []row
+	Say        string
 }
 
 // figure is a number that leads to its tasks.
@@ -81,6 +82,7 @@ func home(r *request) (any, error) {
 		if err := r.queues(ctx, v); err != nil {
 			return nil, err
 		}
+		r.throughput(ctx, v)
 	}
 	if r.mayOperate(ctx, taskhttp.OpReadDoctor) {
 		r.findings(ctx, v)

@@ -59,23 +59,25 @@ const (
 
 // dashboard is the handler of [New].
 type dashboard struct {
-	config    Config
-	client    *taskkit.Client
-	registry  *taskkit.Registry
-	ops       *taskops.Operator
-	db        *sql.DB
-	mux       *http.ServeMux
-	pages     []page
-	templates map[string]*template.Template // by page
-	assets    *assets
-	sent      *sentForms
-	counts    *kept[countsOfTasks]
-	dead      *kept[deadTasks]
-	queues    *kept[[]taskops.QueueInfo]
-	speed     *kept[string]
-	doctor    *kept[*taskdoctor.Report]
-	kinds     map[string]*startable
-	schema    string // of the tables
+	config     Config
+	client     *taskkit.Client
+	registry   *taskkit.Registry
+	ops        *taskops.Operator
+	db         *sql.DB
+	mux        *http.ServeMux
+	pages      []page
+	templates  map[string]*template.Template // by page
+	assets     *assets
+	sent       *sentForms
+	counts     *kept[countsOfTasks]
+	dead       *kept[deadTasks]
+	queues     *kept[[]taskops.QueueInfo]
+	speed      *kept[string]
+	ended      *kept[[]endedHour]
+	endedHours endedHours
+	doctor     *kept[*taskdoctor.Report]
+	kinds      map[string]*startable
+	schema     string // of the tables
 }
 
 // New returns the handler of the dashboard for the database and the schema of a client. It does not use the database. The kinds
@@ -93,7 +95,7 @@ func New(client *taskkit.Client, registry *taskkit.Registry, c Config) (http.Han
 	errs := []error{c.check(), registry.Err()}
 	d := &dashboard{
 		config: c, client: client, registry: registry, mux: http.NewServeMux(), sent: newSentForms(), counts: newKept[countsOfTasks](keepCounts),
-		dead: newKept[deadTasks](keepCounts), queues: newKept[[]taskops.QueueInfo](keepCounts), speed: newKept[string](keepCounts), doctor: newKept[*taskdoctor.Report](keepDoctor),
+		dead: newKept[deadTasks](keepCounts), queues: newKept[[]taskops.QueueInfo](keepCounts), speed: newKept[string](keepCounts), ended: newKept[[]endedHour](keepThroughput), doctor: newKept[*taskdoctor.Report](keepDoctor),
 	}
 	if client == nil {
 		errs = append(errs, &taskkit.OptionError{Option: "client", Problem: "nil: pass the result of taskkit.NewClient"})

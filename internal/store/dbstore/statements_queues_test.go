@@ -90,5 +90,9 @@ func (c *calls) queues() {
 		return err
 	})
 	c.record("elect_reader", func() error { _, err := s.ElectReader(ctx, "p", time.Minute); return err })
+	c.record("ended_between", func() error {
+		_, _, err := s.EndedBetween(ctx, time.Unix(0, 0), time.Unix(3600, 0), 10)
+		return err
+	})
 	c.record("queue_counts", func() error { _, err := s.QueueCounts(ctx, store.QueueRead); return err })
 }

@@ -37,36 +37,6 @@ func (b *Base) EraseResults(ctx context.Context, limit int) (erased int, err err
 // endedTask is the condition that a task has ended and is kept as long as its kind, in the words of the index taskkit_ended.
 const endedTask = "workflow_stopped_date IS NOT NULL AND keep_ms IS NULL"
 
-// EndedKinds implements [store.Upkeep]. It reads the first entry of each kind in the index taskkit_ended.
-func (b *Base) EndedKinds(ctx context.Context) (found []store.EndedKind, err error) {
-	first := func(column, where string) string { // min(column) may read all that meets the condition
-		return "(SELECT " + column + " FROM {s}taskkit_queued_task WHERE " + endedTask + where + "\n    ORDER BY execution_component_name, workflow_stopped_date LIMIT 1)"
-	}
-	_, err = sqlrows.Query(ctx, b.q, b.SQL(`WITH RECURSIVE kinds(kind) AS (
-  SELECT `+first("execution_component_name", "")+`
-  UNION ALL
-  SELECT `+first("execution_component_name", " AND execution_component_name > k.kind")+`
-  FROM kinds k WHERE k.kind IS NOT NULL
-)
-SELECT k.kind, `+first("workflow_stopped_date", " AND execution_component_name = k.kind")+`, {now}
-FROM kinds k WHERE k.kind IS NOT NULL`), nil, func(rows *sql.Rows) error {
-		var (
-			k          store.EndedKind
-			ended, now time.Time
-		)
-		err := rows.Scan(&k.Kind, sqlrows.Time(&ended), sqlrows.Time(&now))
-		if !ended.IsZero() { // the last one may be gone
-			k.Age = now.Sub(ended)
-			found = append(found, k)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("look for kinds of ended tasks: %w", err)
-	}
-	return found, nil
-}
-
 // RemoveEnded implements [store.Upkeep]. What it reads decides nothing: the statement
 // that removes a task repeats the conditions. Children stay while their parent is
 // open or can be retried: it would do the work of a stage again that is gone. The children of a parent that is removed are removed when they are old enough themselves.

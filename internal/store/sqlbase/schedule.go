@@ -292,8 +292,11 @@ func optionalTime(at time.Time) any {
 	if at.IsZero() {
 		return nil
 	}
-	return at.UTC().Format("2006-01-02 15:04:05.000000") + "+00:00"
+	return instantArg(at)
 }
+
+// instantArg is a time as a parameter.
+func instantArg(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05.000000") + "+00:00" }
 
 // optionalText is a text as a parameter; "" is NULL.
 func optionalText(s string) any {

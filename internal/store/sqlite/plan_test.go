@@ -60,6 +60,10 @@ func TestSQLitePlans(t *testing.T) {
 		_, err := o.QueueCounts(t.Context(), 10)
 		return err
 	})
+	between := recordedQuery(t, func(o store.Client) error {
+		_, _, err := o.EndedBetween(t.Context(), time.Unix(0, 0), time.Now(), 10)
+		return err
+	})
 	approvals := recordedQuery(t, func(o store.Client) error {
 		_, err := o.AwaitingApproval(t.Context(), time.Now(), time.Hour, 10)
 		return err
@@ -93,6 +97,7 @@ func TestSQLitePlans(t *testing.T) {
 		"unknown kinds":          {unknown, "taskkit_claim (queue=? AND execution_component_name=? AND codec_revision=? AND <expr>=?)"},
 		"kinds of ended tasks":   {kinds, "taskkit_ended (execution_component_name>?)"},
 		"ended tasks of a kind":  {ended, "taskkit_ended (execution_component_name=? AND workflow_stopped_date>? AND workflow_stopped_date<?)"},
+		"ended in a span":        {between, "taskkit_ended (execution_component_name=? AND workflow_stopped_date>? AND workflow_stopped_date<?)"},
 		"end of an id":           {matching, "SCAN taskkit_queued_task USING COVERING INDEX sqlite_autoindex_taskkit_queued_task_1"},
 		"queues":                 {queues, "taskkit_claim (queue>?)"},
 		"kinds of queues":        {queues, "taskkit_claim (queue=? AND execution_component_name>?)"},

@@ -115,6 +115,35 @@ func (e *env) endedKinds() (names []string) {
 	return names
 }
 
+// endedBetween: the ended tasks of every kind in a span, without those that are kept for a time of their own.
+func endedBetween(e *env) {
+	count := func(from, until time.Duration, read int) [2]any {
+		e.Helper()
+		now := time.Now()
+		n, exact, err := e.ops().EndedBetween(e.ctx(), now.Add(from), now.Add(until), read)
+		e.ok(err)
+		return [2]any{n, exact}
+	}
+	is(e, "of no task", count(-day, day, 10), [2]any{int64(0), true})
+	e.insert(task())
+	fax := func(t *store.NewTask) { t.Kind = "fax" }
+	for _, id := range e.insert(task(), task(), task(fax), task(func(t *store.NewTask) { t.Options = &store.Options{Keep: day} })) {
+		_, err := e.request(id, lifecycle.ActStop)
+		e.ok(err)
+	}
+	is(e, "that ended", count(-day, day, 10), [2]any{int64(3), true})
+	is(e, "before", count(-day, -time.Hour, 10), [2]any{int64(0), true})
+	is(e, "after", count(time.Hour, day, 10), [2]any{int64(0), true})
+	is(e, "in a span that ends before it begins", count(day, -day, 10), [2]any{int64(0), true})
+	is(e, "at most one of a kind", count(-day, day, 1), [2]any{int64(2), false})
+	is(e, "at most two of a kind", count(-day, day, 2), [2]any{int64(3), false})
+	is(e, "since the year 1", func() int64 {
+		n, _, err := e.ops().EndedBetween(e.ctx(), time.Time{}, time.Now().Add(day), 10)
+		e.ok(err)
+		return n
+	}(), int64(3))
+}
+
 // removeEnded: tasks in every status, of which only the ended ones of a kind go, with all that is
 // theirs, once they are old enough.
 func removeEnded(e *env) {

@@ -73,7 +73,7 @@ func run(t *testing.T, open func(*testing.T) *env, only []string) {
 		"ClaimOrder": claimOrder, "ClaimTries": claimTries, "ClaimWhatIsKnown": claimWhatIsKnown, "ClaimDead": claimDead, "ClaimNext": claimNext,
 		"ClaimSetsAndClears": claimSetsAndClears, "ClaimSpecSize": claimSpecSize, "ClaimersCompete": claimersCompete,
 
-		"QueuePaused": queuePaused, "QueuePauses": queuePauses, "QueueCounts": queueCounts, "SettingChanges": settingChanges,
+		"QueuePaused": queuePaused, "QueuePauses": queuePauses, "QueueCounts": queueCounts, "EndedBetween": endedBetween, "SettingChanges": settingChanges,
 		"DeadGroups": deadGroups, "DeadAsListed": deadAsListed, "Effective": effective,
 		"UnknownKinds": unknownKinds, "UnknownKindsEnd": unknownKindsEnd, "UnknownKindsKnown": unknownKindsKnown, "ExpireTasks": expireTasks,
 

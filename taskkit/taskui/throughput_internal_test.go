@@ -1,0 +1,73 @@
+package taskui
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// An hour that is over is counted once, also when a later one cannot be counted. The last two are counted each time.
+func TestEndedHours(t *testing.T) {
+	t.Parallel()
+	var e endedHours
+	now := time.Date(2026, 12, 1, 10, 30, 0, 0, time.UTC)
+	calls := 0
+	fail := time.Time{}
+	read := func(at time.Time) ([]endedHour, error) {
+		calls = 0
+		return e.read(t.Context(), at, func(_ context.Context, from, until time.Time) (int64, bool, error) {
+			if from.Equal(fail) {
+				return 0, false, errors.New("no answer")
+			}
+			calls++
+			return int64(from.Hour()), until.Sub(from) == time.Hour, nil
+		})
+	}
+	fail = now.Truncate(time.Hour).Add(-3 * time.Hour)
+	if _, err := read(now); err == nil || calls != 20 {
+		t.Fatalf("%d hours are counted, and then %v", calls, err)
+	}
+	fail = time.Time{}
+	for _, c := range []struct {
+		what  string
+		at    time.Time
+		calls int
+	}{{"after an error", now, 4}, {"again", now, 2}, {"an hour later", now.Add(time.Hour), 3}, {"a day later", now.Add(25 * time.Hour), 24}} {
+		hours, err := read(c.at)
+		if err != nil || calls != c.calls || len(hours) != 24 {
+			t.Fatalf("%s: %d hours are counted, %d returned: %v", c.what, calls, len(hours), err)
+		}
+		for n, h := range hours {
+			if want := c.at.Truncate(time.Hour).Add(time.Duration(n-23) * time.Hour); !h.From.Equal(want) || h.Tasks != int64(want.Hour()) || !h.Exact {
+				t.Errorf("%s: hour %d is %+v, want that from %v", c.what, n, h, want)
+			}
+		}
+	}
+}
+
+func TestThroughputText(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		hours []endedHour
+		bars  int
+		text  string
+	}{
+		{nil, 0, "No task ended in the last 24 hours."},
+		{[]endedHour{{at, 0, true}}, 0, "No task ended in the last 24 hours."},
+		{[]endedHour{{at, 1, true}}, 1, "1 task ended in the last 24 hours."},
+		{[]endedHour{{at, 1, true}, {at.Add(time.Hour), 2000, true}}, 2, "2,001 tasks ended in the last 24 hours, the most between 10:00 and 11:00 UTC."},
+		{[]endedHour{{at, 100_000, false}, {at.Add(time.Hour), 5, true}}, 2, "100,005+ tasks ended in the last 24 hours, the most between 09:00 and 10:00 UTC."},
+	} {
+		p := newThroughput(c.hours)
+		if p.Text != c.text || len(p.Hours) != c.bars {
+			t.Errorf("%+v: %q and %d bars, want %q and %d", c.hours, p.Text, len(p.Hours), c.text, c.bars)
+		}
+		for _, h := range p.Hours {
+			if h.Tall < 1 || h.Y+h.Tall != hourTall {
+				t.Errorf("%+v: a bar from %d, %d tall", c.hours, h.Y, h.Tall)
+			}
+		}
+	}
+}
