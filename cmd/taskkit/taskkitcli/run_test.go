@@ -146,6 +146,17 @@ func TestRunElsewhere(t *testing.T) {
 		far.want(2, "--header accepts", "run", "watch", "--url", server.URL, "--header", "X")
 		far.want(2, "this program has no kinds: name an application with --url", "run", "watch")
 		far.want(0, "--url URL", "run", "watch", "--help")
+		kinds := func(args ...string) []string {
+			return append(append([]string{"kinds"}, args...), "--url", server.URL, "--header", "X-Person: "+person.String())
+		}
+		far.want(0, "watch\t\t\t\t\t", kinds()...)
+		far.want(0, `"name": "watch"`, kinds("-o", "json")...)
+		far.want(0, "--targets.people\tuuid...\t", kinds("show", "watch")...)
+		far.want(0, `"spec_schema": {`, kinds("show", "watch", "-o", "json")...)
+		far.want(2, "the application starts no tasks of a kind frob; it starts watch", kinds("show", "frob")...)
+		far.want(1, "answers 401", "kinds", "--url", server.URL)
+		far.want(2, "--header needs --url", "kinds", "--header", "X: y")
+		far.want(2, "--header needs --url", "kinds", "show", "watch", "--header", "X: y")
 		far.want(0, "--csv file", "run", "--help")
 		status, _, errs := far.runUntil("QUEUING", "", there("--action", "watch", "--targets.people", ada, "-w")...)
 		if status != 130 || !strings.Contains(errs, "the task continues. To watch again: campus tasks watch ") {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,21 +35,32 @@ type kindJSON struct {
 }
 
 func (a *App) kindsCommand() *cobra.Command {
+	var at applicationFlags
 	c := with(listFormats, &cobra.Command{
 		Use:   "kinds",
 		Short: "List the kinds of tasks",
 		Long: `List the kinds of tasks of this program, with the live workers that have each. Kinds that only workers have
-are listed, too; they can be controlled here and not started.`,
+are listed, too; they can be controlled here and not started. With --url the kinds are those that an application
+starts over HTTP (package taskhttp), of which only the names, what they do and their specs are known.`,
 		Example: `  taskkit kinds
-  taskkit kinds show send_email`,
+  taskkit kinds show send_email
+  taskkit kinds --url https://campus.example`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			kinds, err := a.kinds(c)
+			none, kinds, err := "there are no kinds: this program has none, and no worker is alive", []*kindJSON(nil), at.check()
+			switch {
+			case err != nil:
+			case at.url != "":
+				none = "there are no kinds: the application starts none"
+				kinds, err = at.kinds(c.Context())
+			default:
+				kinds, err = a.kinds(c)
+			}
 			if err != nil {
 				return err
 			}
 			return printList(a, kinds, list[*kindJSON]{
-				none:   "there are no kinds: this program has none, and no worker is alive",
+				none:   none,
 				name:   func(k *kindJSON) string { return k.Name },
 				header: []string{"kind", "revision", "queue", "workers", "can", "what it does"}, numbers: []int{2, 4},
 				row: func(k *kindJSON) []string {
@@ -56,12 +68,19 @@ are listed, too; they can be controlled here and not started.`,
 					if k.Revision > 0 {
 						revision = fmt.Sprint(k.Revision)
 					}
-					return []string{k.Name, revision, k.Queue, fmt.Sprint(k.Workers), strings.Join(k.can(), ", "), screen.Short(k.Doc, 80)}
+					workers := fmt.Sprint(k.Workers)
+					if at.url != "" {
+						workers = "" // not known
+					}
+					return []string{k.Name, revision, k.Queue, workers, strings.Join(k.can(), ", "), screen.Short(k.Doc, 80)}
 				},
 			})
 		},
 	})
-	c.AddCommand(&cobra.Command{
+	const help = "read the kinds of the application at this `URL`, over HTTP, instead of those of this program"
+	at.add(c.Flags(), help)
+	var of applicationFlags
+	show := &cobra.Command{
 		Use:               "show KIND",
 		Short:             "Show a kind with the fields of its spec",
 		Long:              "Show what a kind does, and the fields of its spec: they are the flags of \"taskkit run KIND\".",
@@ -73,9 +92,53 @@ are listed, too; they can be controlled here and not started.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.showKind(c, args[0]) },
-	})
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := of.check(); err != nil {
+				return err
+			}
+			if of.url == "" {
+				k, ok := a.known(args[0])
+				if !ok {
+					return usage("this program has no kind %s: run the program that has it (package taskkitcli), or name an application with --url; `taskkit kinds` lists the kinds", screen.Clean(args[0]))
+				}
+				return a.showKind(k)
+			}
+			app, err := of.application()
+			if err != nil {
+				return err
+			}
+			s, err := app.kind(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.showKind(s.info())
+		},
+	}
+	of.add(show.Flags(), help)
+	c.AddCommand(show)
 	return c
+}
+
+// kinds returns the kinds that an application starts, by name.
+func (f *applicationFlags) kinds(ctx context.Context) ([]*kindJSON, error) {
+	app, err := f.application()
+	if err != nil {
+		return nil, err
+	}
+	starts, err := app.kinds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kinds := make([]*kindJSON, len(starts))
+	for i, s := range starts {
+		kinds[i] = s.info()
+	}
+	return kinds, nil
+}
+
+// info returns what is known of a kind of an application.
+func (s *start) info() *kindJSON {
+	return &kindJSON{Name: s.kind, Doc: strings.TrimSpace(s.doc), SpecSchema: s.schema}
 }
 
 // can says in words what tasks of a kind can be or have.
@@ -144,14 +207,14 @@ func (a *App) kinds(c *cobra.Command) ([]*kindJSON, error) {
 	return sorted, nil
 }
 
-func (a *App) showKind(_ *cobra.Command, name string) error {
-	k, ok := a.known(name)
-	if !ok {
-		return usage("this program has no kind %s: run the program that has it (package taskkitcli); `taskkit kinds` lists the kinds", screen.Clean(name))
+func (a *App) showKind(k *kindJSON) error {
+	name := k.Name
+	if k.Revision > 0 {
+		name += fmt.Sprintf(" (revision %d)", k.Revision)
 	}
 	return a.printNamed(k.Name, k, func(io.Writer) {
 		a.out.Fields([][2]string{
-			{"kind", fmt.Sprintf("%s (revision %d)", k.Name, k.Revision)},
+			{"kind", name},
 			{"does", k.Doc},
 			{"aliases", strings.Join(k.Aliases, ", ")},
 			{"queue", k.Queue},

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -144,7 +145,8 @@ func fieldHelp(f *specform.Field) string {
 type start struct {
 	kind          string
 	doc           string
-	form          *specform.Form
+	schema        json.RawMessage // of the spec
+	form          *specform.Form  // of the schema
 	preview       bool
 	path          string            // of an application; "" for the database
 	flagOf        map[string]string // by the name of the field

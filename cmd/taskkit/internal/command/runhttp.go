@@ -14,7 +14,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -28,8 +30,14 @@ import (
 // could read.
 const authorizationEnv = "TASKKIT_AUTHORIZATION"
 
-// maxDocument bounds the OpenAPI document of an application.
-const maxDocument = 32 << 20
+const (
+	// maxDocument bounds the OpenAPI document of an application.
+	maxDocument = 32 << 20
+	// readWithin is how long an application may take to send its OpenAPI document, and startWithin to start a task, with the
+	// repetitions of the request.
+	readWithin  = 30 * time.Second
+	startWithin = 2 * time.Minute
+)
 
 // applicationFlags name an application that is reached over HTTP.
 type applicationFlags struct {
@@ -57,6 +65,8 @@ type application struct {
 	header http.Header
 	shown  string   // its address without a password
 	names  []string // of the headers of the command
+
+	readWithin, startWithin time.Duration // the constants
 }
 
 // application returns the application that the flags name.
@@ -66,7 +76,7 @@ func (f *applicationFlags) application() (*application, error) {
 		return nil, usage("--url accepts an address like https://campus.example, not %q", screen.Clean(f.url))
 	}
 	at.Path = strings.TrimSuffix(strings.TrimSuffix(at.Path, "/"), "/jobs")
-	app := &application{header: make(http.Header), shown: screen.Clean(at.Redacted())}
+	app := &application{header: make(http.Header), shown: screen.Clean(at.Redacted()), readWithin: readWithin, startWithin: startWithin}
 	if text := os.Getenv(authorizationEnv); text != "" {
 		app.header.Set("Authorization", text)
 	}
@@ -119,30 +129,44 @@ type document struct {
 	} `json:"components"`
 }
 
-// kinds reads which kinds an application starts.
-func (a *application) kinds(ctx context.Context) ([]*start, error) {
+// document reads the OpenAPI document of an application, and returns its address.
+func (a *application) document(ctx context.Context) (d document, at string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, a.readWithin)
+	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+"/jobs/openapi.json", nil)
 	if err != nil {
-		return nil, usage("--url: %v", err)
+		return d, "", usage("--url: %v", err)
 	}
+	at = screen.Clean(r.URL.Redacted())
 	if err := a.Prepare(r); err != nil {
-		return nil, err
+		return d, at, err
 	}
 	resp, err := a.HTTP.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("cannot reach the application: %w", err)
+		return d, at, fmt.Errorf("cannot reach the application: %w", err)
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", r.URL, err)
-	}
-	var d document
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s: give the address of an application with package taskhttp, and with --header or %s who you are", r.URL, resp.Status, authorizationEnv)
+		return d, at, fmt.Errorf("%s answers %s: give the address of an application with package taskhttp, and with --header or %s who you are", at, resp.Status, authorizationEnv)
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
+	switch {
+	case err != nil:
+		return d, at, fmt.Errorf("read %s: %w", at, err)
+	case len(text) > maxDocument:
+		return d, at, fmt.Errorf("%s is no OpenAPI document: it is larger than %d MiB", at, maxDocument>>20)
 	}
 	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("%s is no OpenAPI document: %w", r.URL, err)
+		return d, at, fmt.Errorf("%s is no OpenAPI document: %w", at, err)
+	}
+	return d, at, nil
+}
+
+// kinds reads which kinds an application starts.
+func (a *application) kinds(ctx context.Context) ([]*start, error) {
+	d, at, err := a.document(ctx)
+	if err != nil {
+		return nil, err
 	}
 	// The definitions of the schemas are components.
 	definitions, err := json.Marshal(d.Components.Schemas)
@@ -164,14 +188,15 @@ func (a *application) kinds(ctx context.Context) ([]*start, error) {
 		s := &start{kind: kind, doc: cmp.Or(o.Description, o.Summary), path: path, preview: true}
 		var parts map[string]json.RawMessage
 		if err := json.Unmarshal(inner(schema), &parts); err != nil {
-			return nil, fmt.Errorf("%s has no schema of %s: %w", r.URL, kind, err)
+			return nil, fmt.Errorf("%s has no schema of %s: %w", at, kind, err)
 		}
 		parts["$defs"] = inner(definitions)
 		if schema, err = json.Marshal(parts); err != nil {
 			return nil, err
 		}
+		s.schema = schema
 		if s.form, err = specform.New(schema); err != nil {
-			return nil, fmt.Errorf("%s has no schema of %s: %w", r.URL, kind, err)
+			return nil, fmt.Errorf("%s has no schema of %s: %w", at, kind, err)
 		}
 		kinds = append(kinds, s)
 	}
@@ -272,8 +297,7 @@ func (a *App) startElsewhere(c *cobra.Command, s *start) error {
 	if f.preview {
 		path += "?preview=true"
 	}
-	ctx := c.Context()
-	job, err := app.Start(ctx, path, f.key, json.RawMessage(spec))
+	job, err := app.start(c.Context(), path, f.key, spec)
 	if refused, ok := errors.AsType[*taskhttp.Error](err); ok && len(refused.Errors) > 0 {
 		lines := make([]string, len(refused.Errors))
 		for i, e := range refused.Errors {
@@ -289,5 +313,21 @@ func (a *App) startElsewhere(c *cobra.Command, s *start) error {
 			fmt.Fprintln(w, a.named(screen.Text(fmt.Sprintf("task %s is started: %s/jobs/%s; follow it: taskkit watch %s%s", job.ID, app.shown, job.ID, job.ID, app.flags()))))
 		})
 	}
-	return a.watchElsewhere(ctx, app, job.ID, job, f.timeout)
+	return a.watchElsewhere(c.Context(), app, job.ID, job, f.timeout)
+}
+
+// start starts a task. The request always has a key, so that it can be repeated when its answer is lost.
+func (a *application) start(ctx context.Context, path, key string, spec []byte) (*taskhttp.Job, error) {
+	key = cmp.Or(key, uuid.NewString())
+	limited, cancel := context.WithTimeout(ctx, a.startWithin)
+	defer cancel()
+	job, err := a.Start(limited, path, key, json.RawMessage(spec))
+	if refused, ok := errors.AsType[*taskhttp.Error](err); err == nil || ok && refused.Status < http.StatusInternalServerError {
+		return job, err
+	}
+	status := exitError
+	if ctx.Err() != nil {
+		status = exitInterrupted
+	}
+	return nil, &statusError{status, fmt.Sprintf("it is not known whether the task was started: %s\nThe same command with --key %s starts it at most once", screen.Short(err.Error(), 300), database.Shell(key))}
 }

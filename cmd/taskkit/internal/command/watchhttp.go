@@ -159,7 +159,7 @@ type observed struct {
 	report func(error)
 }
 
-// RoundTrip implements [http.RoundTripper]. An answer of a proxy that cannot reach the application is no answer of it.
+// RoundTrip implements [http.RoundTripper]. An answer of a proxy that cannot reach the application is no answer of it, and neither is one that does not end.
 func (o observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := o.RoundTripper.RoundTrip(r)
 	switch {
@@ -168,9 +168,28 @@ func (o observed) RoundTrip(r *http.Request) (*http.Response, error) {
 	case resp.StatusCode == http.StatusBadGateway, resp.StatusCode == http.StatusServiceUnavailable, resp.StatusCode == http.StatusGatewayTimeout:
 		o.report(fmt.Errorf("it answers %s", resp.Status))
 	default:
-		o.report(nil)
+		resp.Body = &observedBody{resp.Body, o.report}
 	}
 	return resp, err
+}
+
+// observedBody reports whether an answer was read to its end.
+type observedBody struct {
+	io.ReadCloser
+
+	report func(error)
+}
+
+// Read implements [io.Reader].
+func (b *observedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	switch {
+	case errors.Is(err, io.EOF):
+		b.report(nil)
+	case err != nil:
+		b.report(err)
+	}
+	return n, err
 }
 
 // observe calls a function after each request, with an error if the application cannot be reached. A request waits for at most a few seconds then, so
