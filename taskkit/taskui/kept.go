@@ -37,6 +37,25 @@ func (k *kept[T]) readNew(ctx context.Context, f func(context.Context) (T, error
 	return k.within(ctx, k.age, f)
 }
 
+// ready returns the value if one has been read, and reports whether. A page does not wait for it: f reads it meanwhile, for a later one.
+func (k *kept[T]) ready(ctx context.Context, f func(context.Context) (T, error)) (v T, ok bool) {
+	select {
+	case k.lock <- struct{}{}:
+	case <-ctx.Done():
+		return v, false
+	}
+	defer func() { <-k.lock }()
+	old := time.Since(k.at)
+	if (k.at.IsZero() || old >= k.age) && !k.soon {
+		k.soon = true
+		go k.refresh(context.WithoutCancel(ctx), k.at, f)
+	}
+	if k.at.IsZero() || old >= keepStale*k.age {
+		return v, false
+	}
+	return k.last, true
+}
+
 // forget lets the next page read the value. A value that a page reads just now stays for its age, since the caller must not wait.
 func (k *kept[T]) forget() {
 	select {

@@ -3,21 +3,18 @@ package taskui
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 )
 
 const (
-	hoursOfHome        = 24
-	keepThroughput     = time.Minute
-	throughputPatience = 3 * time.Second
+	hoursOfHome    = 24
+	keepThroughput = time.Minute
 	// unsettled is how many of the last hours are counted again: a transaction ends a task somewhat before its commit, and clocks differ.
 	unsettled = 2
 )
 
-// endedHours counts the tasks that ended in each of the last hours. An hour that is over is counted once. It is safe for concurrent use.
+// endedHours counts the tasks that ended in each of the last hours. An hour that is over is counted once. It is not safe for concurrent use.
 type endedHours struct {
-	mu      sync.Mutex
 	counted map[time.Time]endedHour
 }
 
@@ -30,8 +27,6 @@ type endedHour struct {
 
 // read returns the hours up to now, the oldest first. What it has counted before an error need not be counted again.
 func (e *endedHours) read(ctx context.Context, now time.Time, count func(ctx context.Context, from, until time.Time) (int64, bool, error)) ([]endedHour, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	hours := make([]endedHour, 0, hoursOfHome)
 	counted := make(map[time.Time]endedHour, hoursOfHome)
 	defer func() { e.counted = counted }()
@@ -98,16 +93,16 @@ func newThroughput(hours []endedHour) *throughput {
 	return t
 }
 
-// throughput adds how many tasks ended in each of the last hours. A slow database does not keep the page: it goes on where it was next time.
+// throughput adds how many tasks ended in each of the last hours, once they have been counted. [kept] counts for one page at a time.
 func (r *request) throughput(ctx context.Context, v *homeView) {
-	hours, err := r.d.ended.read(ctx, func(ctx context.Context) ([]endedHour, error) {
-		ctx, cancel := context.WithTimeout(ctx, throughputPatience)
-		defer cancel()
-		return r.d.endedHours.read(ctx, time.Now(), r.d.ops.Ended)
+	hours, ok := r.d.ended.ready(ctx, func(ctx context.Context) ([]endedHour, error) {
+		hours, err := r.d.endedHours.read(ctx, time.Now(), r.d.ops.Ended)
+		if err != nil {
+			r.d.config.Logger.WarnContext(ctx, "the throughput is not known", "error", err)
+		}
+		return hours, err
 	})
-	if err != nil {
-		r.d.config.Logger.WarnContext(ctx, "the throughput is not known", "error", err)
-		return
+	if ok {
+		v.Throughput = newThroughput(hours)
 	}
-	v.Throughput = newThroughput(hours)
 }
