@@ -26,8 +26,9 @@ func TestHostileApplication(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	far := &program{T: t, config: taskkitcli.Config{Name: "tasks"}}
+	far.want(2, "the kind odd has no previews", "run", "odd", "--preview", "--url", server.URL)
 	for _, args := range [][]string{
-		{"run", "odd", "--help"}, {"run", "none"}, {"run", "odd", "--c", "x"}, {"run", "odd", "--nope"}, {"run", "odd"}, {"run", "odd", "-o", "json"}, {"run", "odd", "-o", "name"}, {"watch", id}, {"watch", id, "-o", "json"},
+		{"run", "odd", "--help"}, {"run", "none"}, {"kinds"}, {"kinds", "-o", "json"}, {"kinds", "show", "odd"}, {"kinds", "show", "none"}, {"run", "odd", "--c", "x"}, {"run", "odd", "--nope"}, {"run", "odd"}, {"run", "odd", "-o", "json"}, {"run", "odd", "-o", "name"}, {"watch", id}, {"watch", id, "-o", "json"},
 	} {
 		_, out, errs := far.run(append(args, "--url", server.URL)...)
 		if out+errs == "" || strings.ContainsAny(out+errs, "\x1b\x07\u202e") {

@@ -149,7 +149,7 @@ func TestRunElsewhere(t *testing.T) {
 		kinds := func(args ...string) []string {
 			return append(append([]string{"kinds"}, args...), "--url", server.URL, "--header", "X-Person: "+person.String())
 		}
-		far.want(0, "watch\t\t\t\t\t", kinds()...)
+		far.want(0, "watch\tpreview\t", kinds()...)
 		far.want(0, `"name": "watch"`, kinds("-o", "json")...)
 		far.want(0, "--targets.people\tuuid...\t", kinds("show", "watch")...)
 		far.want(0, `"spec_schema": {`, kinds("show", "watch", "-o", "json")...)

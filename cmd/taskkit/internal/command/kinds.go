@@ -15,7 +15,7 @@ import (
 	"taskkit.dev/internal/specform"
 )
 
-// kindJSON is a kind of the program or of an application, or with the workers alone one that they have.
+// kindJSON is a kind of the program, or with the workers alone one that they have.
 type kindJSON struct {
 	Name         string          `json:"name"`
 	Doc          string          `json:"doc,omitempty"`
@@ -34,6 +34,14 @@ type kindJSON struct {
 	ResultSchema json.RawMessage `json:"result_schema,omitempty"`
 }
 
+// offeredKind is a kind that an application starts, as its OpenAPI document has it.
+type offeredKind struct {
+	Name       string          `json:"name"`
+	Doc        string          `json:"doc,omitempty"`
+	Preview    bool            `json:"preview"`
+	SpecSchema json.RawMessage `json:"spec_schema"`
+}
+
 func (a *App) kindsCommand() *cobra.Command {
 	var at applicationFlags
 	c := with(listFormats, &cobra.Command{
@@ -41,26 +49,24 @@ func (a *App) kindsCommand() *cobra.Command {
 		Short: "List the kinds of tasks",
 		Long: `List the kinds of tasks of this program, with the live workers that have each. Kinds that only workers have
 are listed, too; they can be controlled here and not started. With --url the kinds are those that an application
-starts over HTTP (package taskhttp), of which only the names, what they do and their specs are known.`,
+starts over HTTP (package taskhttp).`,
 		Example: `  taskkit kinds
   taskkit kinds show send_email
   taskkit kinds --url https://campus.example`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			none, kinds, err := "there are no kinds: this program has none, and no worker is alive", []*kindJSON(nil), at.check()
-			switch {
-			case err != nil:
-			case at.url != "":
-				none = "there are no kinds: the application starts none"
-				kinds, err = at.kinds(c.Context())
-			default:
-				kinds, err = a.kinds(c)
+			if err := at.check(); err != nil {
+				return err
 			}
+			if at.url != "" {
+				return a.listElsewhere(c.Context(), &at)
+			}
+			kinds, err := a.kinds(c)
 			if err != nil {
 				return err
 			}
 			return printList(a, kinds, list[*kindJSON]{
-				none:   none,
+				none:   "there are no kinds: this program has none, and no worker is alive",
 				name:   func(k *kindJSON) string { return k.Name },
 				header: []string{"kind", "revision", "queue", "workers", "can", "what it does"}, numbers: []int{2, 4},
 				row: func(k *kindJSON) []string {
@@ -68,11 +74,7 @@ starts over HTTP (package taskhttp), of which only the names, what they do and t
 					if k.Revision > 0 {
 						revision = fmt.Sprint(k.Revision)
 					}
-					workers := fmt.Sprint(k.Workers)
-					if at.url != "" {
-						workers = "" // not known
-					}
-					return []string{k.Name, revision, k.Queue, workers, strings.Join(k.can(), ", "), screen.Short(k.Doc, 80)}
+					return []string{k.Name, revision, k.Queue, fmt.Sprint(k.Workers), strings.Join(k.can(), ", "), screen.Short(k.Doc, 80)}
 				},
 			})
 		},
@@ -96,22 +98,10 @@ starts over HTTP (package taskhttp), of which only the names, what they do and t
 			if err := of.check(); err != nil {
 				return err
 			}
-			if of.url == "" {
-				k, ok := a.known(args[0])
-				if !ok {
-					return usage("this program has no kind %s: run the program that has it (package taskkitcli), or name an application with --url; `taskkit kinds` lists the kinds", screen.Clean(args[0]))
-				}
-				return a.showKind(k)
+			if of.url != "" {
+				return a.showElsewhere(c.Context(), &of, args[0])
 			}
-			app, err := of.application()
-			if err != nil {
-				return err
-			}
-			s, err := app.kind(c.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return a.showKind(s.info())
+			return a.showKind(args[0])
 		},
 	}
 	of.add(show.Flags(), help)
@@ -119,26 +109,54 @@ starts over HTTP (package taskhttp), of which only the names, what they do and t
 	return c
 }
 
-// kinds returns the kinds that an application starts, by name.
-func (f *applicationFlags) kinds(ctx context.Context) ([]*kindJSON, error) {
-	app, err := f.application()
+// listElsewhere lists the kinds that an application starts.
+func (a *App) listElsewhere(ctx context.Context, at *applicationFlags) error {
+	app, err := at.application()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	starts, err := app.kinds(ctx)
+	kinds, err := app.kinds(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	kinds := make([]*kindJSON, len(starts))
-	for i, s := range starts {
-		kinds[i] = s.info()
+	offered := make([]*offeredKind, len(kinds))
+	for i, s := range kinds {
+		offered[i] = s.offered()
 	}
-	return kinds, nil
+	return printList(a, offered, list[*offeredKind]{
+		none:   "there are no kinds: the application starts none",
+		name:   func(k *offeredKind) string { return k.Name },
+		header: []string{"kind", "can", "what it does"},
+		row:    func(k *offeredKind) []string { return []string{k.Name, k.can(), screen.Short(k.Doc, 80)} },
+	})
 }
 
-// info returns what is known of a kind of an application.
-func (s *start) info() *kindJSON {
-	return &kindJSON{Name: s.kind, Doc: strings.TrimSpace(s.doc), SpecSchema: s.schema}
+// showElsewhere shows a kind that an application starts.
+func (a *App) showElsewhere(ctx context.Context, at *applicationFlags, name string) error {
+	app, err := at.application()
+	if err != nil {
+		return err
+	}
+	s, err := app.kind(ctx, name)
+	if err != nil {
+		return err
+	}
+	k := s.offered()
+	return a.printNamed(k.Name, k, func(io.Writer) {
+		a.out.Fields([][2]string{{"kind", k.Name}, {"does", k.Doc}, {"can", k.can()}})
+		a.showFields(s.form)
+	})
+}
+
+func (s *start) offered() *offeredKind {
+	return &offeredKind{Name: s.kind, Doc: strings.TrimSpace(s.doc), Preview: s.preview, SpecSchema: s.schema}
+}
+
+func (k *offeredKind) can() string {
+	if k.Preview {
+		return "preview"
+	}
+	return ""
 }
 
 // can says in words what tasks of a kind can be or have.
@@ -207,31 +225,34 @@ func (a *App) kinds(c *cobra.Command) ([]*kindJSON, error) {
 	return sorted, nil
 }
 
-func (a *App) showKind(k *kindJSON) error {
-	name := k.Name
-	if k.Revision > 0 {
-		name += fmt.Sprintf(" (revision %d)", k.Revision)
+func (a *App) showKind(name string) error {
+	k, ok := a.known(name)
+	if !ok {
+		return usage("this program has no kind %s: run the program that has it (package taskkitcli), or name an application with --url; `taskkit kinds` lists the kinds", screen.Clean(name))
 	}
 	return a.printNamed(k.Name, k, func(io.Writer) {
 		a.out.Fields([][2]string{
-			{"kind", name},
+			{"kind", fmt.Sprintf("%s (revision %d)", k.Name, k.Revision)},
 			{"does", k.Doc},
 			{"aliases", strings.Join(k.Aliases, ", ")},
 			{"queue", k.Queue},
 			{"targets", k.Targets},
 			{"can", strings.Join(k.can(), ", ")},
 		})
-		form, err := specform.New(k.SpecSchema)
-		if err != nil {
-			return
+		if form, err := specform.New(k.SpecSchema); err == nil {
+			a.showFields(form)
 		}
-		var rows [][]string
-		for f := range form.All() {
-			if f.Name != "" {
-				rows = append(rows, []string{"--" + f.Name, fieldType(f), fieldHelp(f)})
-			}
-		}
-		a.section("Fields of the spec", len(rows), -1)
-		a.out.Table([]string{"flag", "type", "help"}, rows)
 	})
+}
+
+// showFields writes the fields of a spec.
+func (a *App) showFields(form *specform.Form) {
+	var rows [][]string
+	for f := range form.All() {
+		if f.Name != "" {
+			rows = append(rows, []string{"--" + f.Name, fieldType(f), fieldHelp(f)})
+		}
+	}
+	a.section("Fields of the spec", len(rows), -1)
+	a.out.Table([]string{"flag", "type", "help"}, rows)
 }

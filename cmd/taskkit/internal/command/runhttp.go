@@ -122,6 +122,10 @@ type document struct {
 			OperationID string `json:"operationId"`
 			Description string `json:"description"`
 			Summary     string `json:"summary"`
+			Parameters  []struct {
+				In   string `json:"in"`
+				Name string `json:"name"`
+			} `json:"parameters"`
 		} `json:"post"`
 	} `json:"paths"`
 	Components struct {
@@ -184,8 +188,10 @@ func (a *application) kinds(ctx context.Context) ([]*start, error) {
 		if !starts || schema == nil {
 			continue
 		}
-		// Whether it has previews only the application says.
-		s := &start{kind: kind, doc: cmp.Or(o.Description, o.Summary), path: path, preview: true}
+		s := &start{kind: kind, doc: cmp.Or(o.Description, o.Summary), path: path}
+		for _, p := range o.Parameters {
+			s.preview = s.preview || p.In == "query" && p.Name == "preview"
+		}
 		var parts map[string]json.RawMessage
 		if err := json.Unmarshal(inner(schema), &parts); err != nil {
 			return nil, fmt.Errorf("%s has no schema of %s: %w", at, kind, err)
@@ -287,7 +293,10 @@ func (a *App) startElsewhere(c *cobra.Command, s *start) error {
 		if err != nil {
 			return err
 		}
-		s.path, s.preview = there.path, there.preview
+		if f.preview && !there.preview {
+			return usage("the application has no previews of the kind %s: leave --preview out", s.kind)
+		}
+		s.path = there.path
 	}
 	spec, err := s.spec(c.InOrStdin())
 	if err != nil {

@@ -28,7 +28,7 @@ var values = map[string][]any{
 	"tasks": {[]listed{}}, "shown": {shown{}}, "task": {taskJSON{}}, "explanation": {taskkit.Explanation{}},
 	"started": {taskJSON{}, taskhttp.Job{}}, "request": {taskJSON{}, bulkReport{}},
 	"items": {[]taskkit.Item{}}, "buckets": {[]childJSON{}, []skippedBucket{}}, "result": {json.RawMessage{}},
-	"kinds": {[]kindJSON{}}, "kind": {kindJSON{}}, "workers": {[]taskops.WorkerInfo{}}, "changes": {[]taskops.SettingChange{}}, "doctor": {taskdoctor.Report{}},
+	"kinds": {[]kindJSON{}, []offeredKind{}}, "kind": {kindJSON{}, offeredKind{}}, "workers": {[]taskops.WorkerInfo{}}, "changes": {[]taskops.SettingChange{}}, "doctor": {taskdoctor.Report{}},
 	"limits": {[]taskops.LimitUse{}}, "limit": {limitSet{}}, "queues": {[]taskops.QueueInfo{}}, "queue": {taskops.QueueInfo{}},
 	"dead": {taskops.DeadGroups{}}, "dead_report": {taskops.DeadReport{}}, "pruned": {pruned{}},
 	"schedules": {[]taskops.ScheduleInfo{}}, "schedule": {taskops.ScheduleInfo{}}, "deleted": {deleted{}},
