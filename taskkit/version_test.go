@@ -385,7 +385,7 @@ func TestOlderVersionOfLostWorker(t *testing.T) {
 		first := accepted(t, db, 1)
 		<-begun
 		second := accepted(t, db, 2)
-		if err := takeover.Declare(t.Context(), db, schemaOf(db), "lost"); err != nil {
+		if err := takeover.Declare(testdb.Within(t), db, schemaOf(db), "lost"); err != nil {
 			t.Fatal(err)
 		}
 		started(t, db, registry, quick(t, db))
