@@ -15,7 +15,7 @@ func firstEnded(column, where string) string { // min(column) may read all that 
 	return "(SELECT " + column + " FROM {s}taskkit_queued_task WHERE " + endedTask + where + "\n    ORDER BY execution_component_name, workflow_stopped_date LIMIT 1)"
 }
 
-// withEndedKinds makes the kinds of ended tasks a table k of the query that follows. The last kind is NULL. It reads the first entry of each kind.
+// withEndedKinds makes the kinds of ended tasks a table, kinds, of the query that follows. The last kind is NULL. It reads the first entry of each kind.
 var withEndedKinds = `WITH RECURSIVE kinds(kind) AS (
   SELECT ` + firstEnded("execution_component_name", "") + `
   UNION ALL

@@ -79,7 +79,7 @@ starts over HTTP (package taskhttp).`,
 			})
 		},
 	})
-	const help = "read the kinds of the application at this `URL`, over HTTP, instead of those of this program"
+	const help = "read the kinds of the application at this `URL`, over HTTP, instead of the program's own"
 	at.add(c.Flags(), help)
 	var of applicationFlags
 	show := &cobra.Command{

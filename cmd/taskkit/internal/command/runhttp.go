@@ -306,7 +306,7 @@ func (a *App) startElsewhere(c *cobra.Command, s *start) error {
 	if f.preview {
 		path += "?preview=true"
 	}
-	job, err := app.start(c.Context(), path, f.key, spec)
+	job, err := app.startWithKey(c.Context(), path, f.key, spec)
 	if refused, ok := errors.AsType[*taskhttp.Error](err); ok && len(refused.Errors) > 0 {
 		lines := make([]string, len(refused.Errors))
 		for i, e := range refused.Errors {
@@ -325,8 +325,8 @@ func (a *App) startElsewhere(c *cobra.Command, s *start) error {
 	return a.watchElsewhere(c.Context(), app, job.ID, job, f.timeout)
 }
 
-// start starts a task. The request always has a key, so that it can be repeated when its answer is lost.
-func (a *application) start(ctx context.Context, path, key string, spec []byte) (*taskhttp.Job, error) {
+// startWithKey starts a task. The request always has a key, so that it can be repeated when its answer is lost.
+func (a *application) startWithKey(ctx context.Context, path, key string, spec []byte) (*taskhttp.Job, error) {
 	key = cmp.Or(key, uuid.NewString())
 	limited, cancel := context.WithTimeout(ctx, a.startWithin)
 	defer cancel()

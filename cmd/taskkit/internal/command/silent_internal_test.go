@@ -66,7 +66,7 @@ func TestSilentApplication(t *testing.T) {
 				},
 			} {
 				ctx, cancel := ctx()
-				_, err := app.start(ctx, "/jobs/odd", key, []byte("{}"))
+				_, err := app.startWithKey(ctx, "/jobs/odd", key, []byte("{}"))
 				interrupted := ctx.Err() != nil
 				cancel()
 				failed, ok := errors.AsType[*statusError](err)
@@ -95,7 +95,7 @@ func TestRefusedStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = app.start(t.Context(), "/jobs/odd", "", []byte("{}"))
+	_, err = app.startWithKey(t.Context(), "/jobs/odd", "", []byte("{}"))
 	if refused, ok := errors.AsType[*taskhttp.Error](err); !ok || refused.Status != http.StatusForbidden {
 		t.Errorf("start a task: %v", err)
 	}
