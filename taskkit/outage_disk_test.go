@@ -31,7 +31,12 @@ func TestOutageOfDisk(t *testing.T) {
 		}
 		statements(admin, "ALTER DATABASE "+strings.TrimPrefix(u.Path, "/")+" SET TABLESPACE "+space)(t)
 		owner, worker, _ := asWorker(t, testdb.On(t, server))
-		meetFault(t, owner, worker, fullDisk(disk))
+		full := fullDisk(disk)
+		meetFault(t, owner, worker, fault{mend: full.mend, begin: func(t *testing.T) {
+			t.Helper()
+			refuseSessions(t, disk)
+			full.begin(t)
+		}})
 	})
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -40,6 +45,20 @@ func TestOutageOfDisk(t *testing.T) {
 		makeTouch(t, db.DB)
 		meetFault(t, db, db, fullDisk(disk))
 	})
+}
+
+// refuseSessions removes the files that PostgreSQL writes when the next session begins. It refuses the session if it cannot.
+func refuseSessions(t *testing.T, disk string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(disk, "PG_*", "*", "pg_internal.init"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("find the files of new sessions: %v, %v", files, err)
+	}
+	for _, name := range files {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // smallDisk mounts a small disk that belongs to a user.

@@ -68,12 +68,13 @@ func OutageOf(err error) Outage {
 }
 
 // refusesRuntime reports whether an error of a statement of the runtime is one that every worker with this access to the
-// database would get. A call that took too long is not: the task may be large.
+// database would get. The server refuses a connection whatever the task is, with any code: with a full disk that is XX000 for a
+// new session. A call that took too long is not such an error: the task may be large.
 func refusesRuntime(err error) bool {
-	if m, ok := databaseMeaning(err); ok {
+	if m, ok := databaseMeaning(err); ok && !Unconnected(err) {
 		return m.class == lifecycle.Refused || m.is&(unserviceable|refusedLogin|lostConnection|preparedStatement) != 0
 	}
-	return LostConnection(err) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
+	return (LostConnection(err) || Unconnected(err)) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
 }
 
 // Unconnected reports whether no connection could be made, so that nothing was sent.

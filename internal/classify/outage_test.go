@@ -1,10 +1,13 @@
 package classify_test
 
 import (
+	"context"
 	"errors"
+	"net"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"taskkit.dev/internal/classify"
 	"taskkit.dev/internal/lifecycle"
@@ -31,9 +34,38 @@ func TestOutageOf(t *testing.T) {
 		"of the runtime, prepared statement":    {classify.OfRuntime(code("42P05")), classify.CertainOutage},
 		"of the runtime, no right":              {classify.OfRuntime(code("42501")), classify.CertainOutage},
 		"of the runtime, in the executor's own": {classify.OfShared(code("42501")), classify.SuspectedOutage},
+		"of the runtime, unknown code":          {classify.OfRuntime(code("XX000")), classify.NoOutage},
+		"of the runtime, connection refused":    {classify.OfRuntime(refusedConnection(t, "XX000")), classify.CertainOutage},
 	} {
 		if got := classify.OutageOf(c.err); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
+}
+
+// refusedConnection returns the error of a connection that its server refuses with a code.
+func refusedConnection(t *testing.T, code string) error {
+	t.Helper()
+	config, err := pgconn.ParseConfig("postgres://refused@127.0.0.1/refused?sslmode=disable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.DialFunc = func(context.Context, string, string) (net.Conn, error) {
+		client, conn := net.Pipe()
+		go func() {
+			server := pgproto3.NewBackend(conn, conn)
+			if _, err := server.ReceiveStartupMessage(); err != nil {
+				t.Error(err)
+			}
+			server.Send(&pgproto3.ErrorResponse{Severity: "FATAL", Code: code, Message: "refused"})
+			if err := server.Flush(); err != nil {
+				t.Error(err)
+			}
+		}()
+		return client, nil
+	}
+	if _, err = pgconn.ConnectConfig(t.Context(), config); classify.SQLState(err) != code {
+		t.Fatalf("connect: %v, want the code %s", err, code)
+	}
+	return err
 }

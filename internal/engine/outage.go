@@ -139,17 +139,16 @@ func (o *outage) Served() {
 	}
 }
 
-// Causes implements [session.Outage]. A suspected outage is one if the probe fails too, or if one has lasted meanwhile, which may
-// be while this probe waited for its turn.
+// Causes implements [session.Outage]. An error that is reported late, when an outage has come and gone, begins no other one. A suspected
+// outage is one if the probe fails too, or if one has lasted meanwhile, which may be while this probe waited for its turn.
 func (o *outage) Causes(ctx context.Context, c classify.Classification, since time.Time) bool {
-	err := errors.New(c.Detail)
-	switch {
-	case c.Outage == classify.CertainOutage:
-		o.begin(err, false)
-		return true
+	switch lasted := o.since(since); {
 	case c.Outage == classify.NoOutage:
 		return false
-	case o.since(since):
+	case c.Outage == classify.CertainOutage && !(lasted && o.state.Load() == noOutage):
+		o.begin(errors.New(c.Detail), false)
+		return true
+	case lasted:
 		return true
 	}
 	return o.found(ctx) || o.since(since)

@@ -40,3 +40,20 @@ func TestOutageEndsBeforeProbe(t *testing.T) {
 		}
 	}
 }
+
+// An error that is reported after the outage that it met begins no other outage. A later one does.
+func TestLateErrorOfOutage(t *testing.T) {
+	t.Parallel()
+	o := newOutage(memstore.New(), time.Second)
+	o.register(observe.New(t.Context(), slog.New(slog.DiscardHandler), nil), func() {})
+	certain := classify.Classification{Outage: classify.CertainOutage}
+	before := time.Now()
+	o.begin(context.DeadlineExceeded, true)
+	o.end(outageLasts)
+	if !o.Causes(t.Context(), certain, before) || o.lasts() {
+		t.Errorf("a late error: an outage lasts = %t, want that the one before has caused it", o.lasts())
+	}
+	if !o.Causes(t.Context(), certain, time.Now()) || !o.lasts() {
+		t.Errorf("a new error: an outage lasts = %t, want that it begins one", o.lasts())
+	}
+}
