@@ -53,7 +53,7 @@ func TestExecutor[Spec, State, Result any](t *testing.T, c Case[Spec, State, Res
 		t.Fatalf("without a fault the task ended in %s: %s", want.Task.Status, want.Task.StatusDetail)
 	}
 	// A fault may repeat batches, but a task that needs many times as many never ends.
-	bound := 10*batches + 100
+	bound := 4*batches + 20
 	for _, sc := range []struct {
 		name  string
 		f     faults

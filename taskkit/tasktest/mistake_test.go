@@ -34,7 +34,7 @@ var mistakes = map[string]mistake{
 	},
 	"position in a field": {
 		func(*sql.DB) taskkit.Executor[spec, state] { return &keepsPosition{} },
-		"crash_after_every_batch", false, "the task is not done after 130 batches", nil,
+		"crash_after_every_batch", false, "the task is not done after 32 batches", nil,
 	},
 	"more without progress": {
 		func(*sql.DB) taskkit.Executor[spec, state] { return function(neverDone) },
