@@ -64,7 +64,7 @@ func (r *request) bulkRequest(ctx context.Context, v bulkVerb, text string) (tas
 	}
 	q, err := tasksearch.Parse(text)
 	if err == nil {
-		b.Filter, err = q.Filter(func(text string) (taskkit.ID, error) { return r.d.client.Resolve(ctx, text) })
+		b.Filter, err = q.Filter(r.resolve)
 	}
 	if isAs[*tasksearch.Error](err) || isAs[*taskkit.IDError](err) {
 		return b, &problem{status: http.StatusUnprocessableEntity, title: "The search selects nothing", detail: clean(err.Error()), remedy: "Go back and correct the search."}

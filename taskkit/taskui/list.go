@@ -90,7 +90,7 @@ func list(r *request) (any, error) {
 	if v.Problem != "" {
 		return v, nil
 	}
-	f, err := q.Filter(func(text string) (taskkit.ID, error) { return r.d.client.Resolve(ctx, text) })
+	f, err := q.Filter(r.resolve)
 	if wrong, ok := errors.AsType[*taskkit.IDError](err); ok {
 		v.Problem = clean(wrong.Error())
 		return v, nil

@@ -2,6 +2,7 @@ package taskui
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -82,6 +83,37 @@ func (r *request) tasks(ctx context.Context, f taskkit.Filter) ([]*taskkit.Task,
 		}
 	}
 	return seen, next, nil
+}
+
+// resolve finds the task that a search names, by its id or the end of it. A task that the person must not see is answered as one that does not exist.
+func (r *request) resolve(text string) (taskkit.ID, error) {
+	if len(text) == 36 {
+		return taskkit.ParseID(text)
+	}
+	id, err := r.d.client.Resolve(r.Context(), text)
+	ids := []taskkit.ID{id}
+	none, ok := errors.AsType[*taskkit.IDError](err)
+	switch {
+	case ok:
+		ids = none.Matches
+	case err != nil:
+		return id, err
+	}
+	var found []*taskkit.Task
+	if len(ids) > 0 {
+		var wrong error
+		if found, _, wrong = r.tasks(r.Context(), taskkit.Filter{IDs: ids}); wrong != nil {
+			return id, wrong
+		}
+	}
+	switch len(found) {
+	case 0:
+		return id, &taskkit.IDError{Text: text, Problem: "no task that you may see has an id that ends with that; give the whole id of an older one"}
+	case 1:
+		return found[0].ID, nil
+	default:
+		return id, err
+	}
 }
 
 // operator reports whether the person sees what is for operators, as taskhttp.OpExplainJobs does: texts of errors, specs and workers.

@@ -233,6 +233,15 @@ func TestOwnersSeeTheirOwn(t *testing.T) {
 		o.page(t, "/tasks/list?q=status:failed", http.StatusOK).wants(t, append(hidden, failed.String(), "no Failures by kind")...)
 		o.page(t, "/tasks/list?q=owner:"+e.people[admin].ID.String(), http.StatusOK).wants(t, append(hidden, "No task matches.", "no "+own.String())...)
 		o.page(t, "/tasks/list?q="+theirs.String(), http.StatusOK).wants(t, "No task matches.")
+		o.page(t, "/tasks/list?q="+own.String()[24:], http.StatusOK).wants(t, append(hidden, own.String())...)
+		for _, id := range []taskkit.ID{theirs, uuid.New()} { // it is not said which of them exists
+			for _, page := range []string{"list?q=", "bulk/stop?q="} {
+				a := o.do(t, http.MethodGet, "/tasks/"+page+id.String()[24:], "")
+				if !strings.Contains(a.body, "no task that you may see has an id that ends with that") {
+					t.Errorf("the end of the id of another's task, or of none:\n%s", a.body)
+				}
+			}
+		}
 		o.press(t, own, "retry-failed", nil).wants(t, "This task processes the failed items.")
 	})
 }
