@@ -78,7 +78,7 @@ func (r *request) starts(t *taskkit.Task, events []taskkit.Event) (all []entry) 
 	}
 	all = append(all, entry{At: *t.Started, Text: "started"})
 	if t.LeaseStarted != nil && t.LeaseStarted.After(*t.Started) {
-		again := entry{At: *t.LeaseStarted, Text: "started again"}
+		again := entry{At: *t.LeaseStarted, Text: "continued"}
 		if r.operator() && t.Worker != "" {
 			again.Text += " by worker " + t.Worker
 		}
