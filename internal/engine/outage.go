@@ -145,7 +145,7 @@ func (o *outage) Causes(ctx context.Context, c classify.Classification, since ti
 	switch lasted := o.since(since); {
 	case c.Outage == classify.NoOutage:
 		return false
-	case c.Outage == classify.CertainOutage && !(lasted && o.state.Load() == noOutage):
+	case c.Outage == classify.CertainOutage && (!lasted || o.state.Load() != noOutage):
 		o.begin(errors.New(c.Detail), false)
 		return true
 	case lasted:
