@@ -59,7 +59,7 @@ func TestJourney(t *testing.T) {
 		kill()
 		kill = s.launch(t, workerArgs{SystemID: "second"})
 		tab.see("100 of 100 items, 100 %, 3 failed, 1 skipped")
-		tab.see("continued by worker")
+		tab.see("continued, claim 2")
 		tab.axe("the task", "")
 
 		tab.follow("3 failed")
