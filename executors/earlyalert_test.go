@@ -81,14 +81,14 @@ func TestEarlyAlertIsFollowedByMailToWhomItWasRaised(t *testing.T) {
 	})
 }
 
-// The buckets of a task raise its alerts, and there is one mail task for all of them.
+// The buckets of a task, and the ranges of a list, raise its alerts, and there is one mail task for all of them.
 func TestEarlyAlertInBuckets(t *testing.T) {
 	t.Parallel()
-	on(t, func(t *testing.T, open0 func(testing.TB) *sql.DB) {
+	onEachDivision(t, func(t *testing.T, open0 func(testing.TB) *sql.DB, d division) {
 		db, c, people := filled(t, open0)
-		o := tasktest.Run(t, earlyalerttask.Kind, &earlyalert.Executor{SubmitMail: sendemailtask.Submit, BucketSize: bucketSize},
-			alertSpec(everyone()), tasktest.WithDB(db), tasktest.WithLimit(limit))
-		completedBuckets(t, o, 3, len(people), 0)
+		o := tasktest.Run(t, earlyalerttask.Kind, &earlyalert.Executor{SubmitMail: sendemailtask.Submit, BucketSize: d.bucketSize},
+			alertSpec(d.of(people)), tasktest.WithDB(db), tasktest.WithLimit(limit), tasktest.WithSubmitOptions(taskkit.WithMaxParallel(2)))
+		completedBuckets(t, o, d.buckets, len(people), 0)
 		clean(t, c, caseload.ActionAlert, o.Task.ID, people)
 		r, err := earlyalerttask.Fetch(t.Context(), o.Client, o.Task.ID)
 		if err != nil {

@@ -34,6 +34,28 @@ func on(t *testing.T, f func(t *testing.T, open func(testing.TB) *sql.DB)) {
 	onEach(t, databases, f)
 }
 
+// A division divides a task.
+type division struct {
+	bucketSize, buckets int
+	of                  func(people []uuid.UUID) targets.Targets
+}
+
+// onEachDivision runs a test on each database and each division: into several buckets, one bucket, and ranges.
+func onEachDivision(t *testing.T, f func(t *testing.T, open func(testing.TB) *sql.DB, d division)) {
+	t.Helper()
+	all := func([]uuid.UUID) targets.Targets { return everyone() }
+	for name, d := range map[string]division{
+		"buckets": {bucketSize, 3, all},
+		"bucket":  {0, 1, all},
+		"ranges":  {0, 2, func(people []uuid.UUID) targets.Targets { return targets.Targets{People: people} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			on(t, func(t *testing.T, open func(testing.TB) *sql.DB) { f(t, open, d) })
+		})
+	}
+}
+
 // onEach runs a test on each of some databases.
 func onEach(t *testing.T, databases map[string]func(testing.TB) *sql.DB, f func(t *testing.T, open func(testing.TB) *sql.DB)) {
 	t.Helper()

@@ -23,6 +23,7 @@ type Batch[Spec, State any] struct {
 	// Parent is the task of which this one is a child: of a bucket the task that was divided,
 	// of a stage the composite task. It is zero for a task that is no child.
 	Parent ID
+	Bucket bool      // the task is a bucket or a range: what it writes belongs to the work of Parent
 	Owner  uuid.UUID // the person who submitted the task
 	RunAs  uuid.UUID // the person as whom the work executes
 	Spec   Spec      // validated, read-only
@@ -35,7 +36,7 @@ type Batch[Spec, State any] struct {
 	// rolled back; the executor must leave out every other effect, such as a mail.
 	Preview bool
 	// Segment is the part of the work that a bucket has, and builds the predicate for it. In a task of a kind with buckets
-	// that is executed as a whole it is [segment.All]; for other kinds it is the zero Segment. See [Segmenter].
+	// that is executed as a whole it is [segment.All], as it can be in a bucket that is alone; for other kinds it is the zero Segment. See [Segmenter].
 	Segment segment.Segment
 	// Children counts the children of the task before the batch.
 	Children struct {

@@ -123,7 +123,7 @@ func (c *call[Spec, State, Result]) batch(s *session.Step, state json.RawMessage
 		b.Children.Open, b.Children.Failed = int(f.Open), int(f.Failed)
 	}
 	if child := s.Child; child != nil {
-		b.Parent = child.Parent
+		b.Parent, b.Bucket = child.Parent, child.Bucket()
 	}
 	switch {
 	case isBucket(s) && s.Child.Segment != nil:

@@ -41,8 +41,7 @@ func (s *Spec) Validate() error { return s.Targets.ValidateSome() }
 // State counts the rows of a bucket, and after the merge of all buckets.
 type State struct {
 	Cursor targets.Cursor `json:"cursor"`
-	// First is the first person of a bucket over a query. It orders the parts of the
-	// buckets in the file.
+	// First is the first person of a bucket or a range. It orders their parts in the file.
 	First uuid.UUID `json:"first,omitzero"`
 	Parts int       `json:"parts,omitempty"`
 	Rows  int       `json:"rows,omitempty"`
@@ -83,15 +82,15 @@ func (*Executor) Targets(ctx context.Context, b *taskkit.Batch[Spec, State]) ([]
 	return targets.Find(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b, b.Spec.Targets, &b.State.Cursor)
 }
 
-// Execute implements [taskkit.Executor]. A batch is one part. The parts of all buckets belong
-// to the task that was divided, in the order of their people.
+// Execute implements [taskkit.Executor]. A batch is one part. The parts of all buckets and ranges belong
+// to the task that was divided, in the order of the first person of each.
 func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (taskkit.Next, error) {
 	c := ent.NewClient(ent.Driver(b.EntDriver()))
 	people, next := taskkit.Take(b, b.Spec.Targets.People)
 	if len(people) == 0 {
 		return next, nil
 	}
-	if b.State.Parts == 0 && b.Spec.Targets.Query != nil {
+	if b.State.Parts == 0 {
 		b.State.First = people[0]
 	}
 	rows, missing, err := caseload.ExportRows(ctx, c, people)
@@ -106,7 +105,7 @@ func (*Executor) Execute(ctx context.Context, b *taskkit.Batch[Spec, State]) (ta
 		return next, err
 	}
 	b.State.Parts, b.State.Rows = b.State.Parts+1, b.State.Rows+len(rows)
-	if targets.WorkOf(b) == b.Task {
+	if !b.Bucket {
 		next = taskkit.More // to a batch without people, since Report reads parts that are committed
 	}
 	return next, caseload.PutPart(ctx, c, targets.WorkOf(b), caseload.Part{First: b.State.First, Number: b.State.Parts, Rows: len(rows), Data: data})
@@ -143,7 +142,7 @@ func (x *Executor) Report(ctx context.Context, b *taskkit.Batch[Spec, State]) (R
 // Abort implements [taskkit.Aborter]: nothing is left, unless Report is still to
 // come. A bucket leaves its parts to the task, since it can be retried.
 func (x *Executor) Abort(ctx context.Context, b *taskkit.Batch[Spec, State]) error {
-	if targets.WorkOf(b) != b.Task || b.EndReason() == taskkit.EndStop {
+	if b.Bucket || b.EndReason() == taskkit.EndStop {
 		return nil
 	}
 	if err := caseload.DropParts(ctx, ent.NewClient(ent.Driver(b.EntDriver())), b.Task); err != nil {

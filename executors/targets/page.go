@@ -11,7 +11,6 @@ import (
 	"taskkit.dev/internal/demo/caseload/ent/person"
 	"taskkit.dev/internal/demo/caseload/ent/predicate"
 	"taskkit.dev/taskkit"
-	"taskkit.dev/taskkit/segment"
 )
 
 // Cursor is the position of a task in the people of its query. It is a field of the
@@ -80,10 +79,10 @@ func Find[Spec, State any](ctx context.Context, c *ent.Client, b *taskkit.Batch[
 
 // WorkOf returns the task that has divided its people into buckets, or the task of the batch if it is no bucket.
 func WorkOf[Spec, State any](b *taskkit.Batch[Spec, State]) uuid.UUID {
-	if b.Segment.IsZero() || b.Segment == segment.All() {
-		return b.Task
+	if b.Bucket {
+		return b.Parent
 	}
-	return b.Parent
+	return b.Task
 }
 
 // Page reads the people after a cursor, at most limit, that also match within. It counts
