@@ -18,7 +18,7 @@ const nightly = "watch-everyone-nightly"
 func (r *run) schedule(ctx context.Context) error {
 	everyNight := taskops.Schedule{Cron: "H 2 * * *", Zone: "Europe/Oslo"}
 	err := taskops.SetSchedule(ctx, r.workspace.db, watchtask.Kind, nightly, watch.Spec{Targets: everyone(), Action: watch.Start}, everyNight,
-		taskkit.WithSchema(r.workspace.schema))
+		taskkit.WithSchema(r.workspace.schema), taskkit.WithQueue(r.workspace.queue))
 	if err != nil {
 		return fmt.Errorf("set the schedule %s: %w", nightly, err)
 	}

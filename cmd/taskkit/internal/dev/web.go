@@ -255,8 +255,8 @@ func (r *run) checkExport(ctx context.Context, c *checks) error {
 		e, hash := r.exported, sha256.Sum256(content)
 		ok := e.err == nil && e.last.ID == a.id && e.last.Status == taskhttp.Succeeded && a.task.Owner == coach &&
 			e.name == filepath.Base(stored.Where) && e.size == stored.Bytes && bytes.Equal(e.hash, hash[:]) && stored.Rows == len(r.people.all)
-		c.that(ok, "over HTTP: one call started the export, awaited its end and downloaded its file, which is that of the task%s",
-			unless(ok, "%+v; the task has %+v", e, stored))
+		c.that(ok, "over HTTP: one call started the export, awaited its end and downloaded its file, which the task has%s",
+			unless(ok, "%v, job %v in %s, file %q of %d bytes; the task has %+v", e.err, e.last.ID, e.last.Status, e.name, e.size, stored))
 	}
 	return nil
 }
