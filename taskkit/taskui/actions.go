@@ -79,7 +79,7 @@ func (d *dashboard) act(r *request, a action) error {
 		if err != nil {
 			return "", err
 		}
-		d.config.Logger.InfoContext(r.Context(), "a change was made in the dashboard", "operation", a.op, "person", r.who.ID, "path", r.URL.Path)
+		d.config.Logger.InfoContext(r.Context(), "a change was made in the dashboard", "operation", a.op, "person", r.who.ID, "path", r.URL.Path, "reason", reason)
 		d.counts.forget() // the page that follows shows the change
 		d.dead.forget()
 		d.queues.forget()

@@ -311,7 +311,7 @@ func (d *dashboard) submit(r *request, k *startable, in *entered, draft []byte, 
 		if err != nil {
 			return "", err
 		}
-		d.config.Logger.InfoContext(r.Context(), "a change was made in the dashboard", "operation", taskhttp.OpStart, "person", r.who.ID, "path", r.URL.Path, "task", id)
+		d.config.Logger.InfoContext(r.Context(), "a change was made in the dashboard", "operation", taskhttp.OpStart, "person", r.who.ID, "path", r.URL.Path, "reason", strings.TrimSpace(r.PostForm.Get("reason")), "task", id)
 		return "task/" + id.String() + "?said=started", nil
 	})
 	if refused, ok := errors.AsType[*taskkit.SpecError](err); ok && !isAs[*taskkit.UsageError](refused.Err) {

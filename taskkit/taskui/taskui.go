@@ -47,7 +47,7 @@ type Config struct {
 	CrossOrigin *http.CrossOriginProtection
 	// Timeout bounds what a page reads, but for the checks of the page Health. Defaults to 10 s; at most 1 min.
 	Timeout time.Duration
-	// Logger receives errors that are not shown, and each change. Defaults to slog.Default().
+	// Logger receives errors that are not shown, and each change with the person and the reason. Defaults to slog.Default().
 	Logger *slog.Logger
 }
 

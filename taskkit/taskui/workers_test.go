@@ -1,12 +1,15 @@
 package taskui_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,7 +101,9 @@ func TestWorkers(t *testing.T) {
 func TestEndWorker(t *testing.T) {
 	t.Parallel()
 	var ended []string
+	var log bytes.Buffer
 	e := newEnv(t, sqlite(t), func(c *taskui.Config) {
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		c.EndWorker = func(_ context.Context, worker string) error {
 			if ended = append(ended, worker); len(ended) > 1 {
 				return errors.New("it is " + hostile)
@@ -107,8 +112,13 @@ func TestEndWorker(t *testing.T) {
 		}
 	})
 	e.register(t, opsWorker("w"))
-	end := func() answer { return e.operate(t, "/tasks/workers", "workers/end", `of-worker" value="w"`, nil) }
+	end := func() answer {
+		return e.operate(t, "/tasks/workers", "workers/end", `of-worker" value="w"`, url.Values{"reason": {"it hangs"}})
+	}
 	e.done(t, end()).wants(t, "The process of the worker was ended.")
+	if want := fmt.Sprintf(`operation=end-worker person=%s path=/workers/end reason="it hangs"`, e.people[admin].ID); !strings.Contains(log.String(), want) {
+		t.Errorf("no %s in %s", want, &log)
+	}
 	a := end()
 	a.wants(t, "The worker was not ended", "it is &lt;script&gt;")
 	if a.status != http.StatusConflict || !slices.Equal(ended, []string{"w", "w"}) {
