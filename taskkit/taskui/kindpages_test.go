@@ -59,6 +59,7 @@ func TestKindPages(t *testing.T) {
 	}
 	e.wantTasks(t, 3)
 	e.as(nothing).page(t, "/tasks/kinds", http.StatusForbidden)
+	newEnvOf(t, sqlite(t), nil).page(t, "/tasks/kinds", http.StatusOK).wants(t, "This program has no kinds")
 	form := url.Values{"f.letter.subject": {"Welcome"}, "step": {"run"}, "key": {"k"}}
 	for _, site := range []string{"cross-site", "same-site"} {
 		a := e.do(t, http.MethodPost, "/tasks/kind/enrol", form.Encode(), "Sec-Fetch-Site", site)

@@ -109,7 +109,7 @@ type recentTask struct {
 // errNoKind refuses a kind that the registry has not.
 var errNoKind = &problem{
 	status: http.StatusNotFound, title: "There is no such kind here", detail: "The program that serves the dashboard has not registered it.",
-	remedy: "Choose one of the page Kinds, or register its executor in the Registry that taskui.New gets.",
+	remedy: "Choose one of the page Kinds, or start the task in the dashboard of the program that has the kind.",
 }
 
 // kindOf returns the kind that the path names.
