@@ -28,7 +28,7 @@ func (a *App) schedulesCommand() *cobra.Command {
 that know the kind fire them. Without a subcommand the schedules are listed.`,
 		Example: `  taskkit schedules
   taskkit schedules show nightly
-  taskkit schedules pause nightly --reason "the mail server is being replaced"`,
+  taskkit schedules pause nightly --reason "the disk is full"`,
 		Args: noArgs,
 		RunE: a.listSchedules,
 	})
@@ -267,7 +267,7 @@ func (a *App) setScheduleCommand() *cobra.Command {
 		Long: `Make or change a schedule. What is not given stays as it is; a new schedule needs --kind,
 --spec and --cron. The kind must be known to a live worker. The spec is checked when the
 schedule fires: programs that have the kind check it before, with taskops.SetSchedule.`,
-		Example: `  taskkit schedules set nightly --kind send_email --spec '{"template":"digest"}' --cron 'H 2 * * *' --zone Europe/Oslo
+		Example: `  taskkit schedules set nightly --kind export_caseload --spec '{"format":"csv","targets":{"query":{"everyone":true}}}' --cron 'H 2 * * *' --zone Europe/Oslo
   taskkit schedules set nightly --misfire all`,
 		Args: scheduleArg,
 	}
