@@ -162,7 +162,7 @@ func (h header) line(number int, cells []string) line {
 		return reject("bad_status", "the status %q is none of %s, %s and %s", l.Status, caseload.Active, caseload.Paused, caseload.Exited)
 	}
 	if _, err := time.Parse(time.DateOnly, l.Since); err != nil {
-		return reject("bad_date", "the date %q is not of the form 2006-01-02", l.Since)
+		return reject("bad_date", "the date %q is not of the form YYYY-MM-DD", l.Since)
 	}
 	return l
 }
