@@ -49,12 +49,17 @@ func scalar(f *Field, text string) (v any, problem string) {
 	}
 }
 
+// Choices lists the values of Enum, but for "".
+func (f *Field) Choices() string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(f.Enum), func(e string) bool { return e == "" }), ", ")
+}
+
 // choice returns the value of an enum.
 func choice(f *Field, text string) (v any, problem string) {
 	i := slices.Index(f.Enum, text)
 	if i < 0 {
 		if i = slices.IndexFunc(f.Enum, func(e string) bool { return strings.EqualFold(e, text) }); i < 0 {
-			return nil, "must be one of " + strings.Join(slices.DeleteFunc(slices.Clone(f.Enum), func(e string) bool { return e == "" }), ", ")
+			return nil, "must be one of " + f.Choices()
 		}
 	}
 	return f.values[i], ""

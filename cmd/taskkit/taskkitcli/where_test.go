@@ -121,6 +121,7 @@ func TestFormats(t *testing.T) {
 		p.want(2, `there is no outcome "odd": use failed, skipped`, "items", first, "--outcome", "odd")
 		p.want(0, "watch\t1\tdefault\t1\tpreview\t", "kinds")
 		p.want(0, "--targets.query.max\tnumber\t", "kinds", "show", "watch")
+		p.want(0, "one of active, paused, exited)", "run", "watch", "--help")
 		p.want(0, `"spec_schema": {`, "kinds", "show", "watch", "-o", "json")
 		p.want(2, "this program has no kind frob", "kinds", "show", "frob")
 		p.want(0, "processes at most 1.5 items a second", "rate", second, "90/m")

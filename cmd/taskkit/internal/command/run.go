@@ -122,7 +122,7 @@ func fieldHelp(f *specform.Field) string {
 		notes = append(notes, "required")
 	}
 	if len(f.Enum) > 0 {
-		notes = append(notes, "one of "+strings.Join(f.Enum, ", "))
+		notes = append(notes, "one of "+f.Choices())
 	}
 	switch {
 	case f.Min != "" && f.Max != "":
