@@ -68,13 +68,16 @@ func OutageOf(err error) Outage {
 }
 
 // refusesRuntime reports whether an error of a statement of the runtime is one that every worker with this access to the
-// database would get. The server refuses a connection whatever the task is, with any code: with a full disk that is XX000 for a
-// new session. A call that took too long is not such an error: the task may be large.
+// database would get. A connection cannot be made whatever the task is, also when the server refuses it with another code, as with
+// XX000 where its disk is full, or does not answer. A call that took too long is not such an error: the task may be large.
 func refusesRuntime(err error) bool {
-	if m, ok := databaseMeaning(err); ok && !Unconnected(err) {
+	if Unconnected(err) {
+		return !errors.Is(err, context.Canceled)
+	}
+	if m, ok := databaseMeaning(err); ok {
 		return m.class == lifecycle.Refused || m.is&(unserviceable|refusedLogin|lostConnection|preparedStatement) != 0
 	}
-	return (LostConnection(err) || Unconnected(err)) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
+	return LostConnection(err) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
 }
 
 // Unconnected reports whether no connection could be made, so that nothing was sent.

@@ -36,6 +36,7 @@ func TestOutageOf(t *testing.T) {
 		"of the runtime, in the executor's own": {classify.OfShared(code("42501")), classify.SuspectedOutage},
 		"of the runtime, unknown code":          {classify.OfRuntime(code("XX000")), classify.NoOutage},
 		"of the runtime, connection refused":    {classify.OfRuntime(refusedConnection(t, "XX000")), classify.CertainOutage},
+		"of the runtime, no answer":             {classify.OfRuntime(unanswered(t)), classify.CertainOutage},
 	} {
 		if got := classify.OutageOf(c.err); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
@@ -66,6 +67,23 @@ func refusedConnection(t *testing.T, code string) error {
 	}
 	if _, err = pgconn.ConnectConfig(t.Context(), config); classify.SQLState(err) != code {
 		t.Fatalf("connect: %v, want the code %s", err, code)
+	}
+	return err
+}
+
+// unanswered returns the error of a connection that its server does not answer in time.
+func unanswered(t *testing.T) error {
+	t.Helper()
+	config, err := pgconn.ParseConfig("postgres://unanswered@127.0.0.1/unanswered?sslmode=disable&connect_timeout=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if _, err = pgconn.ConnectConfig(t.Context(), config); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("connect: %v", err)
 	}
 	return err
 }
