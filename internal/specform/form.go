@@ -82,8 +82,13 @@ type Form struct {
 // Root is the name in [Values] of the whole spec, as JSON: fields with values of their own replace what it says of them.
 const Root = "."
 
-// maxGroups is how deep groups have fields of their own; deeper ones are entered as JSON.
-const maxGroups = 6
+const (
+	// maxGroups is how deep groups have fields of their own, and maxFields how many fields a form has; what is beyond is entered as JSON.
+	maxGroups = 6
+	maxFields = 2_000
+	// maxApplied is how many schemas may apply to one value.
+	maxApplied = 1_000
+)
 
 // New makes the form of a JSON Schema as taskgen writes it. The error says what of the text is no schema.
 func New(schema []byte) (*Form, error) {
@@ -95,8 +100,8 @@ func New(schema []byte) (*Form, error) {
 	if err != nil {
 		return nil, fmt.Errorf("specform: the schema: %w", err)
 	}
-	if name := endless(n.defs); name != "" {
-		return nil, fmt.Errorf("specform: the schema: the definition %s is itself, and has no end", quoted(name))
+	if name := unbounded(n.defs); name != "" {
+		return nil, fmt.Errorf("specform: the schema: the definition %s leads to itself, or to more than %d others of the same value", quoted(name), maxApplied)
 	}
 	f := &Form{Help: n.description, defs: n.defs, byName: map[string]*Field{}}
 	b := &builder{form: f, open: map[string]int{}}
@@ -113,35 +118,30 @@ func New(schema []byte) (*Form, error) {
 	return f, nil
 }
 
-// endless returns a definition that leads to itself for the same value, as no schema of taskgen does; "": none. To check a value by it would have no end.
-func endless(defs map[string]*node) string {
-	ended := map[string]bool{} // false: it is being visited
-	var visit func(*node) string
-	visit = func(n *node) string {
+// unbounded returns a definition by which more than maxApplied schemas apply to one value, as in no schema of taskgen; "": none. A definition that
+// leads to itself is one: to check a value by it would have no end.
+func unbounded(defs map[string]*node) string {
+	applied := map[string]int{}
+	var count func(*node) int
+	count = func(n *node) int {
+		sum := 1
 		if d := defs[n.ref]; n.ref != "" && d != nil {
-			if done, seen := ended[n.ref]; seen && !done {
-				return n.ref
-			} else if !seen {
-				ended[n.ref] = false
-				if name := visit(d); name != "" {
-					return name
-				}
-				ended[n.ref] = true
+			if _, seen := applied[n.ref]; !seen {
+				applied[n.ref] = maxApplied + 1 // while it is counted
+				applied[n.ref] = count(d)
 			}
+			sum += applied[n.ref]
 		}
 		for _, one := range slices.Concat(n.allOf, n.anyOf, []*node{n.not, n.condition, n.then}) {
-			if one == nil {
-				continue
-			}
-			if name := visit(one); name != "" {
-				return name
+			if one != nil && sum <= maxApplied {
+				sum += count(one)
 			}
 		}
-		return ""
+		return sum
 	}
 	for name := range defs {
-		if found := visit(&node{ref: name}); found != "" {
-			return found
+		if count(&node{ref: name}) > maxApplied {
+			return name
 		}
 	}
 	return ""
@@ -179,12 +179,14 @@ func (f *Form) Within(pointer string) *Field {
 type builder struct {
 	form *Form
 	open map[string]int // definitions around the field
+	made int            // fields
 }
 
 // field makes the field of a schema.
 func (b *builder) field(n *node, name string, at *location, groups int) *Field {
 	s := &node{}
 	refs := b.merge(s, n)
+	b.made++
 	f := &Field{Name: name, Pointer: at.pointer(), Help: s.description, node: n, Secret: s.secret, Nullable: slices.Contains(s.types, "null")}
 	if f.Name == "" {
 		f.Name = "spec"
@@ -210,7 +212,7 @@ func (b *builder) field(n *node, name string, at *location, groups int) *Field {
 	}()
 	f.Type = typeOf(s)
 	switch {
-	case f.Type > Bytes && again || f.Type == Group && groups > maxGroups:
+	case f.Type > Bytes && again || f.Type == Group && (groups > maxGroups || b.made > maxFields):
 		f.Type = JSON
 	case f.Type == Group:
 		for _, p := range s.properties {

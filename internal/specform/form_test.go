@@ -248,18 +248,40 @@ func describe(f *specform.Field) string {
 		f.Name, f.Pointer, f.Label, f.Help, f.Type, f.Required, f.Nullable, f.Secret, f.HasSecrets, f.Enum, f.Min, f.Max, f.MinLength, f.MaxLength, f.MinItems, f.MaxItems, f.Unique)
 }
 
-// A definition that is itself is refused: the schema of another application would exhaust the stack, which ends the program.
+// A schema of another application cannot exhaust the stack, the memory or the time of a program: a definition that leads to itself, or to very many
+// others of the same value, is refused, and a form has a bounded number of fields.
 func TestEndlessSchemas(t *testing.T) {
 	t.Parallel()
+	var doubled, wide strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&doubled, `"D%d": {"allOf": [{"$ref": "#/$defs/D%d"}, {"$ref": "#/$defs/D%[2]d"}]}, `, i, i+1)
+		fmt.Fprintf(&wide, `"D%d": {"type": "object", "properties": {`, i)
+		for j := range 40 {
+			fmt.Fprintf(&wide, `"p%d": {"$ref": "#/$defs/D%d"}, `, j, i+1)
+		}
+		wide.WriteString(`"last": {}}}, `)
+	}
 	for _, defs := range []string{
 		`"A": {"$ref": "#/$defs/A"}`,
 		`"A": {"allOf": [{"$ref": "#/$defs/B"}]}, "B": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/A"}]}`,
 		`"A": {"not": {"$ref": "#/$defs/A"}}`,
 		`"A": {"if": {"type": "string"}, "then": {"$ref": "#/$defs/A"}}`,
+		doubled.String() + `"D30": {}`,
 	} {
 		_, err := specform.New([]byte(`{"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {` + defs + `}}`))
-		if err == nil || !strings.Contains(err.Error(), " is itself, and has no end") {
+		if err == nil || !strings.Contains(err.Error(), " leads to itself, or to more than 1000 others of the same value") {
 			t.Errorf("%s: %v", defs, err)
 		}
+	}
+	f, err := specform.New([]byte(`{"type": "object", "properties": {"a": {"$ref": "#/$defs/D0"}}, "$defs": {` + wide.String() + `"D30": {}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for range f.All() {
+		n++
+	}
+	if n < 2000 || n > 2500 {
+		t.Errorf("a form of many fields has %d", n)
 	}
 }

@@ -250,8 +250,11 @@ func (c *Client) backoff(try int) time.Duration {
 	return d - time.Duration(rand.Int64N(int64(d/4)+1))
 }
 
-// request makes the request of a call.
+// request makes the request of a call. Its path, which may come from a document, cannot lead to another host.
 func (c *Client) request(ctx context.Context, r call) (*http.Request, error) {
+	if !strings.HasPrefix(r.path, "/") {
+		return nil, fmt.Errorf("taskhttp: the path %q does not begin with /", r.path)
+	}
 	req, err := http.NewRequestWithContext(ctx, r.method, strings.TrimSuffix(c.URL, "/")+r.path, bytes.NewReader(r.body))
 	if err != nil {
 		return nil, fmt.Errorf("taskhttp: %w", err)

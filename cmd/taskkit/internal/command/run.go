@@ -89,6 +89,9 @@ func (f specFlag) Type() string { return fieldType(f.field) }
 
 // fieldType names the type of a field for people.
 func fieldType(f *specform.Field) string {
+	if f == nil {
+		return "json" // of elements that have no schema
+	}
 	switch f.Type {
 	case specform.Text, specform.Choice:
 		return "text"

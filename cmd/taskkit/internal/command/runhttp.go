@@ -188,6 +188,12 @@ func (a *application) kinds(ctx context.Context) ([]*start, error) {
 		if !starts || schema == nil {
 			continue
 		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if !strings.HasPrefix(path, "/") { // it would be a part of the host
+			return nil, fmt.Errorf("%s starts tasks of the kind %s at %q, which is not one of its paths", at, screen.Clean(kind), screen.Clean(path))
+		}
 		s := &start{kind: kind, doc: cmp.Or(o.Description, o.Summary), path: path}
 		for _, p := range o.Parameters {
 			s.preview = s.preview || p.In == "query" && p.Name == "preview"

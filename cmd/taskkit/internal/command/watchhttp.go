@@ -99,7 +99,7 @@ func jobLine(j *taskhttp.Job) string {
 			text += "/" + screen.Count(*p.Total)
 		}
 		if p.Percent != nil {
-			text += fmt.Sprintf(" (%d%%)", int(*p.Percent))
+			text += fmt.Sprintf(" (%d%%)", int(min(max(*p.Percent, 0), 100)))
 		}
 		if p.Failed > 0 {
 			text += ", failed " + screen.Count(p.Failed)
