@@ -284,7 +284,11 @@ func by(t *Task) string { return byWhom(t.ControlBy, t.ControlReason) }
 // byWhom says who asked for something and why, as far as that is known.
 func byWhom(person uuid.UUID, reason string) string {
 	s := ""
-	if person != uuid.Nil {
+	switch person {
+	case uuid.Nil:
+	case SystemOwner:
+		s = " by system"
+	default:
 		s = " by " + person.String()
 	}
 	if reason != "" {

@@ -57,6 +57,7 @@ func TestSchedules(t *testing.T) {
 		run(0, runAs, "set", "nightly", "--run-as", runAs)
 		run(0, owner, "set", "nightly", "--owner", owner)
 		run(0, runAs, "show", "nightly")
+		expect(t, 0, `{"owner":"system"}`, s.args("changes")...)
 		run(2, "never fires", "set", "nightly", "--cron", "0 0 30 2 *")
 		run(2, "names a time zone", "set", "nightly", "--cron", "TZ=")
 		run(2, "is not known here", "set", "nightly", "--zone", "Europe/Olso")

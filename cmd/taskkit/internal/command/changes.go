@@ -1,12 +1,12 @@
 package command
 
 import (
-	"time"
+	"strings"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
+	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskops"
 )
 
@@ -54,15 +54,16 @@ what was there before and after. They are kept as long as the events of tasks.`,
 				name:   func(c taskops.SettingChange) string { return c.Name },
 				header: []string{"time", "setting", "name", "action", "from", "to", "by", "reason"},
 				row: func(c taskops.SettingChange) []string {
-					by := ""
-					if c.Actor != uuid.Nil {
-						by = c.Actor.String()
-					}
-					return []string{c.Created.UTC().Format(time.RFC3339), string(c.Setting), c.Name, c.Action, c.From, c.To, by, screen.Short(c.Reason, 60)}
+					return []string{screen.Time(c.Created), string(c.Setting), c.Name, c.Action, owners(c.From), owners(c.To), person(c.Actor), screen.Short(c.Reason, 60)}
 				},
 			})
 		},
 	})
 	rowsFlag(c, &f.Limit, tableRows, "changes")
 	return c
+}
+
+// owners writes the owner of a schedule in a setting as person does.
+func owners(setting string) string {
+	return strings.ReplaceAll(setting, taskkit.SystemOwner.String(), person(taskkit.SystemOwner))
 }

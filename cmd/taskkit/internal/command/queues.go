@@ -173,7 +173,7 @@ func queueNote(q taskops.QueueInfo) string {
 	if q.Paused {
 		note := "paused"
 		if q.PausedBy != uuid.Nil {
-			note += " by " + q.PausedBy.String()
+			note += " by " + person(q.PausedBy)
 		}
 		if q.PausedReason != "" {
 			note += ": " + screen.Short(q.PausedReason, 60)

@@ -189,7 +189,7 @@ func (a *App) show(s shown) {
 	if len(s.Events) > 0 {
 		rows := make([][]string, len(s.Events))
 		for i, e := range s.Events {
-			rows[i] = []string{screen.Time(e.Created), e.Action, string(e.FromStatus), cmp.Or(e.Worker, nonzero(e.Actor)), screen.Short(e.Reason, 80)}
+			rows[i] = []string{screen.Time(e.Created), e.Action, string(e.FromStatus), cmp.Or(e.Worker, person(e.Actor)), screen.Short(e.Reason, 80)}
 		}
 		a.section("Requests and lost workers, newest first", len(rows), showEvents)
 		a.out.Table([]string{"when", "action", "from status", "actor or worker", "reason"}, rows)
