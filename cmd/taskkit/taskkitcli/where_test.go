@@ -42,7 +42,10 @@ func TestWhere(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &report); err != nil || report.Matched != 3 || report.Refused != 3 || len(report.Refusals) != 3 || !strings.Contains(report.Refusals[0].Error, "only a task in ERROR or FAILURE") {
 			t.Errorf("%v: %s", err, out)
 		}
-		p.want(0, "resume: 3, refused: 0\n", "resume", "--where", "all", "--yes")
+		newest := strings.TrimSpace(p.want(0, "", "ls", "-n", "1", "-o", "name"))
+		p.want(0, "is resumed", "resume", newest)
+		p.want(1, "only a paused task can be resumed", "resume", newest)
+		p.want(1, "resume: 2, refused: 1\n", "resume", "--where", "all", "--yes")
 		p.want(0, "stop: 3, refused: 0\n", "stop", "--where", "status:queued", "--yes")
 		p.want(0, "rm: 3, refused: 0\n", "rm", "--where", "status:ended", "--yes")
 		if tasks, _, err := p.client.Tasks(t.Context(), taskkit.Filter{}); err != nil || len(tasks) != 0 {

@@ -62,8 +62,9 @@ func New(config Config) *App {
 TASK is the full id of a task, its last 4 or more characters, or @last for the
 newest task that is no child. ` + a.whichDatabase() + `
 
-Exit status: 0 success, 1 error, 2 wrong usage, 3 the task failed, 4 the task was
-stopped or deleted, 5 timeout, 130 interrupted. The command doctor has statuses of its own.`,
+Exit status: 0 success, 1 error, or a request on one of several tasks is refused, 2 wrong
+usage, 3 the task failed, 4 the task was stopped or deleted, 5 timeout, 130 interrupted.
+The command doctor has statuses of its own.`,
 		Example: `  taskkit ls                list tasks
   taskkit explain @last     explain why the newest task is not running
   taskkit doctor            find what is wrong`,

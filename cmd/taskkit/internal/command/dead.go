@@ -240,12 +240,16 @@ func (a *App) deadRequestCommand(c *cobra.Command, do func(*taskops.Operator, co
 		if report.Done+report.Refused == 0 {
 			return a.noDead()
 		}
-		return a.print(report, func(w io.Writer) {
+		err = a.print(report, func(w io.Writer) {
 			fmt.Fprintf(w, "%s: %s, refused: %s\n", done, screen.Count(report.Done), screen.Count(report.Refused))
 			for _, r := range report.Refusals {
 				fmt.Fprintln(a.err, r.ID, sentence(r.Err))
 			}
 		})
+		if err == nil && report.Refused > 0 {
+			return &statusError{code: exitError}
+		}
+		return err
 	}
 	f.add(c)
 	who.add(c, "in the tasks' events")

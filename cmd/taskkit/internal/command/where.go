@@ -127,7 +127,7 @@ func (a *App) onMatching(c *cobra.Command, f *whereFlags, bulk taskbulk.Request,
 			fmt.Fprintf(a.err, "and %s more\n", screen.Count(int64(more)))
 		}
 	})
-	if err == nil && report.Refused > 0 && report.Done == 0 {
+	if err == nil && report.Refused > 0 {
 		return &statusError{code: exitError}
 	}
 	return err
