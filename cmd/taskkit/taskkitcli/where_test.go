@@ -127,6 +127,11 @@ func TestFormats(t *testing.T) {
 		p.want(0, "one of active, paused, exited)", "run", "watch", "--help")
 		p.want(0, `"spec_schema": {`, "kinds", "show", "watch", "-o", "json")
 		p.want(2, "this program has no kind frob", "kinds", "show", "frob")
+		bare := *p
+		bare.config.Registry = nil
+		bare.want(0, "watch\t1\t\t1\tunknown\t", "kinds")
+		bare.want(0, `"preview": null`, "kinds", "-o", "json")
+		bare.want(2, "this program has no kind watch: of one that only workers have `campus tasks kinds` lists the name alone", "kinds", "show", "watch")
 		p.want(0, "processes at most 1.5 items a second", "rate", second, "90/m")
 		p.want(0, "has no rate limit any more", "rate", second, "none")
 		p.want(2, `"fast" is no rate`, "rate", second, "fast")

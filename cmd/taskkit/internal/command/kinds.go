@@ -23,12 +23,12 @@ type kindJSON struct {
 	Revision     int             `json:"revision,omitempty"`
 	Queue        string          `json:"queue,omitempty"`
 	Targets      string          `json:"targets,omitempty"` // the path of the list of targets in the spec
-	Preview      bool            `json:"preview"`
-	Result       bool            `json:"result"`
-	Retired      bool            `json:"retired"`
-	Buckets      bool            `json:"buckets"`
-	Stages       bool            `json:"stages"`
-	Children     bool            `json:"children"`
+	Preview      *bool           `json:"preview"`           // this and the next five are null if only workers have the kind
+	Result       *bool           `json:"result"`
+	Retired      *bool           `json:"retired"`
+	Buckets      *bool           `json:"buckets"`
+	Stages       *bool           `json:"stages"`
+	Children     *bool           `json:"children"`
 	Workers      int             `json:"workers"` // that are alive and have it
 	SpecSchema   json.RawMessage `json:"spec_schema,omitempty"`
 	ResultSchema json.RawMessage `json:"result_schema,omitempty"`
@@ -48,7 +48,7 @@ func (a *App) kindsCommand() *cobra.Command {
 		Use:   "kinds",
 		Short: "List the kinds of tasks",
 		Long: `List the kinds of tasks of this program, with the live workers that have each. Kinds that only workers have
-are listed, too; they can be controlled here and not started. With --url the kinds are those that an application
+are listed, too; they can be controlled here and not started, and what their tasks can be or have is unknown. With --url the kinds are those that an application
 starts over HTTP (package taskhttp).`,
 		Example: `  taskkit kinds
   taskkit kinds show send_email
@@ -159,13 +159,16 @@ func (k *offeredKind) can() string {
 	return ""
 }
 
-// can says in words what tasks of a kind can be or have.
+// can says in words what tasks of a kind can be or have, as far as the program has the kind.
 func (k *kindJSON) can() (words []string) {
+	if k.Preview == nil {
+		return []string{"unknown"}
+	}
 	for _, w := range []struct {
 		word string
-		is   bool
+		is   *bool
 	}{{"preview", k.Preview}, {"result", k.Result}, {"buckets", k.Buckets}, {"stages", k.Stages}, {"children", k.Children}, {"retired", k.Retired}} {
-		if w.is {
+		if *w.is {
 			words = append(words, w.word)
 		}
 	}
@@ -182,8 +185,8 @@ func (a *App) known(name string) (*kindJSON, bool) {
 		return nil, false
 	}
 	return &kindJSON{
-		Name: i.Name, Doc: strings.TrimSpace(i.Doc), Aliases: i.Aliases, Revision: i.Revision, Queue: i.Queue, Targets: i.Targets, Preview: i.Preview, Result: i.Result,
-		Retired: i.Retired, Buckets: i.Segments, Stages: i.Stages, Children: i.Children, SpecSchema: i.SpecSchema, ResultSchema: i.ResultSchema,
+		Name: i.Name, Doc: strings.TrimSpace(i.Doc), Aliases: i.Aliases, Revision: i.Revision, Queue: i.Queue, Targets: i.Targets, Preview: &i.Preview, Result: &i.Result,
+		Retired: &i.Retired, Buckets: &i.Segments, Stages: &i.Stages, Children: &i.Children, SpecSchema: i.SpecSchema, ResultSchema: i.ResultSchema,
 	}, true
 }
 
@@ -228,7 +231,7 @@ func (a *App) kinds(c *cobra.Command) ([]*kindJSON, error) {
 func (a *App) showKind(name string) error {
 	k, ok := a.known(name)
 	if !ok {
-		return usage("this program has no kind %s: run the program that has it (package taskkitcli), or name an application with --url; `taskkit kinds` lists the kinds", screen.Clean(name))
+		return usage("this program has no kind %s: of one that only workers have `taskkit kinds` lists the name alone; its fields are in the program that has it (package taskkitcli), or with --url ADDRESS of its application", screen.Clean(name))
 	}
 	return a.printNamed(k.Name, k, func(io.Writer) {
 		a.out.Fields([][2]string{
