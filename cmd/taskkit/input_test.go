@@ -38,7 +38,7 @@ func TestWrongInput(t *testing.T) {
 		{2, "takes no arguments", []string{"ls", "frob", "-d", missing}},
 		{2, "unknown flag", []string{"ls", "--frob"}},
 		{2, "table, json, ndjson, name or csv", []string{"ls", "-o", "xml", "-d", missing}},
-		{2, `unknown status "busy"`, []string{"ls", "--status", "busy", "-d", missing}},
+		{2, `--status: there is no status busy: use queued`, []string{"ls", "--status", "busy", "-d", missing}},
 		{2, "not a UUID", []string{"ls", "--owner", "me", "-d", missing}},
 		{2, "1 to 1000", []string{"ls", "-n", "0", "-d", missing}},
 		{2, "is not a task", []string{"ls", "--before", "x", "-d", missing}},

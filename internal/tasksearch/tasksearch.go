@@ -280,16 +280,24 @@ func list(text string, to *[]string) error {
 	return nil
 }
 
+// AddStatus adds the statuses that a value of the filter status selects to others.
+func AddStatus(value string, to *[]taskkit.Status) error {
+	i := slices.Index(Statuses(), strings.ToLower(value))
+	if i < 0 {
+		return fmt.Errorf("there is no status %s: use %s", value, allowed(Statuses()))
+	}
+	for _, s := range statuses[i].is {
+		if !slices.Contains(*to, s) {
+			*to = append(*to, s)
+		}
+	}
+	return nil
+}
+
 func setStatus(q *Query, text string) error {
 	for value := range strings.SplitSeq(text, ",") {
-		i := slices.Index(Statuses(), strings.ToLower(value))
-		if i < 0 {
-			return fmt.Errorf("there is no status %s: use %s", value, allowed(Statuses()))
-		}
-		for _, s := range statuses[i].is {
-			if !slices.Contains(q.filter.Statuses, s) {
-				q.filter.Statuses = append(q.filter.Statuses, s)
-			}
+		if err := AddStatus(value, &q.filter.Statuses); err != nil {
+			return err
 		}
 	}
 	return nil

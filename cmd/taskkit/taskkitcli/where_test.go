@@ -147,6 +147,8 @@ func TestFormats(t *testing.T) {
 			t.Errorf("ls --watch: status %d: %s", status, out)
 		}
 		p.want(2, "--watch prints a table", "ls", "-w", "-o", "json")
+		p.want(0, first, "ls", "--status", "Ended,completed", "-o", "name")
+		p.want(0, "no tasks", "ls", "--status", "failed")
 		p.want(2, "--kind is empty", "ls", "--kind", "")
 		p.want(2, "--limit accepts 1 to 1000", "ls", "-n", "1001")
 		p.want(0, "1 to 1000", "ls", "--help")

@@ -123,15 +123,6 @@ func (a *App) completeSchedules(c *cobra.Command, args []string, _ string) ([]st
 	})
 }
 
-// statusNames are the values of --status.
-func statusNames() []string {
-	names := make([]string, len(statuses))
-	for i, s := range statuses {
-		names[i] = strings.ToLower(string(s))
-	}
-	return names
-}
-
 // completeSearch completes the last word of a search.
 func completeSearch(_ *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
 	before := text[:strings.LastIndex(text, " ")+1]
@@ -163,7 +154,7 @@ func (a *App) completions(c *cobra.Command) {
 		"kind": func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return a.kindNames(c), noFiles
 		},
-		"status": cobra.FixedCompletions(statusNames(), noFiles),
+		"status": cobra.FixedCompletions(tasksearch.Statuses(), noFiles),
 		"queue": func(c *cobra.Command, _ []string, text string) ([]string, cobra.ShellCompDirective) {
 			return a.completeQueues(c, nil, text)
 		},

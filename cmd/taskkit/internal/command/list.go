@@ -10,15 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskkit.dev/cmd/taskkit/internal/screen"
+	"taskkit.dev/internal/tasksearch"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskcause"
 	"taskkit.dev/taskkit/taskops"
 )
-
-// statuses are all values that --status accepts.
-var statuses = []taskkit.Status{
-	taskkit.StatusQueued, taskkit.StatusScheduling, taskkit.StatusExecuting, taskkit.StatusCompleted, taskkit.StatusError, taskkit.StatusFailure,
-}
 
 func (a *App) lsCommand() *cobra.Command {
 	var (
@@ -35,7 +31,7 @@ func (a *App) lsCommand() *cobra.Command {
 		Long: `List tasks, newest first. Children, such as the buckets of a task, are listed with --children, and
 where --parent, --reference or --unique-key selects them. A list that reaches its limit, or has read 500,000
 tasks to find them, ends with the flag that continues it.`,
-		Example: `  taskkit ls --status failure,error
+		Example: `  taskkit ls --status failed
   taskkit ls --running --watch
   taskkit ls --parent @last --status failure
   taskkit ls --kind send_email -n 100 -o json`,
@@ -48,11 +44,9 @@ tasks to find them, ends with the flag that continues it.`,
 				return usage("--watch prints a table, or lines with -o ndjson")
 			}
 			for _, s := range status {
-				is := taskkit.Status(strings.ToUpper(strings.TrimSpace(s)))
-				if !slices.Contains(statuses, is) {
-					return usage("unknown status %q: use one of %s", s, joined(statuses))
+				if err := tasksearch.AddStatus(strings.TrimSpace(s), &f.Statuses); err != nil {
+					return usage("--status: %v", err)
 				}
-				f.Statuses = append(f.Statuses, is)
 			}
 			for _, id := range []string{parent, before} {
 				if id == "" {
@@ -76,7 +70,7 @@ tasks to find them, ends with the flag that continues it.`,
 	})
 	flags := c.Flags()
 	flags.StringSliceVar(&f.Kinds, "kind", nil, "only tasks of these `kinds`")
-	flags.StringSliceVar(&status, "status", nil, "only tasks in these `statuses`: "+strings.ToLower(joined(statuses)))
+	flags.StringSliceVar(&status, "status", nil, "only tasks in these `statuses`: "+strings.Join(tasksearch.Statuses(), ", "))
 	flags.Var(&owner, "owner", "only tasks of this owner")
 	flags.StringVar(&f.Queue, "queue", "", "only tasks in this `queue`")
 	flags.BoolVar(&f.Children, "children", false, "children too, such as buckets and stages")
