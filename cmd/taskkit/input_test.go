@@ -35,6 +35,11 @@ func TestWrongInput(t *testing.T) {
 	}{
 		{2, "no database given", []string{"ls"}},
 		{2, `unknown command "frob"`, []string{"frob"}},
+		{2, "unknown flag", []string{"--frob"}},
+		{2, `unknown command "frob"`, []string{"help", "frob"}},
+		{2, `unknown command "ls frob"`, []string{"help", "ls", "frob"}},
+		{2, `unknown command "tcsh"`, []string{"completion", "tcsh"}},
+		{2, "takes no arguments", []string{"completion", "bash", "extra"}},
 		{2, "takes no arguments", []string{"ls", "frob", "-d", missing}},
 		{2, "unknown flag", []string{"ls", "--frob"}},
 		{2, "table, json, ndjson, name or csv", []string{"ls", "-o", "xml", "-d", missing}},
@@ -96,8 +101,8 @@ func TestWrongInput(t *testing.T) {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			t.Parallel()
 			status, out, errs := ran(t, c.args...)
-			if status != c.status || !strings.Contains(errs, c.part) {
-				t.Errorf("status %d, want %d with %q:\n%s", status, c.status, c.part, errs)
+			if status != c.status || strings.Count(errs, c.part) != 1 || strings.HasPrefix(errs, "Error:") {
+				t.Errorf("status %d, want %d with %q once:\n%s", status, c.status, c.part, errs)
 			}
 			if strings.Contains(out+errs, "secret") || strings.Contains(out+errs, "zzret") {
 				t.Errorf("a password is printed:\n%s%s", out, errs)

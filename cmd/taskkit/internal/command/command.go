@@ -162,7 +162,7 @@ func (a *App) report(c *cobra.Command, err error) error {
 		return nil
 	}
 	text := a.named(sentence(err))
-	c.SilenceErrors = text == ""
+	c.SilenceErrors = text == "" || a.root.SilenceErrors
 	return &Error{Status: exitCode(err), text: text, err: err}
 }
 

@@ -4,6 +4,7 @@ package program
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -36,13 +37,37 @@ func Main(args []string, stdout, stderr *os.File) int {
 			RunE: func(c *cobra.Command, _ []string) error { return dev.Worker(c.Context(), os.Stdin, os.Stdout) },
 		},
 	)
-	p.Complete()
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	checkBuiltIn(root)
+	p.Complete()
 	err := root.Execute()
 	if err != nil && err.Error() != "" {
 		fmt.Fprintln(stderr, screen.New(stderr).Red("taskkit:"), err)
 	}
 	return command.ExitStatus(err)
+}
+
+// checkBuiltIn makes wrong arguments of cobra's own commands help and completion errors. Without this they print help and succeed.
+func checkBuiltIn(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = func(c *cobra.Command, args []string) error {
+				of, rest, err := c.Root().Find(args)
+				if err != nil || len(rest) > 0 {
+					return command.Usage("unknown command %q: see `%s --help`", strings.Join(args, " "), of.CommandPath())
+				}
+				return nil
+			}
+		case "completion":
+			c.Args, c.RunE = command.NoArgs, func(c *cobra.Command, _ []string) error { return c.Help() }
+			for _, shell := range c.Commands() {
+				shell.Args = command.NoArgs
+			}
+		}
+	}
 }
