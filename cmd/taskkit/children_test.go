@@ -204,7 +204,7 @@ func TestListsHaveNoChildren(t *testing.T) {
 		}
 		expect(t, 2, "is not a task", s.args("ls", "--parent", "x")...)
 		expect(t, 2, "--reference is empty", s.args("ls", "--reference", "")...)
-		expect(t, 2, "1 dead letters would be retried", s.args("dead", "retry", "--kind", "numbers")...)
+		expect(t, 2, "1 dead letter would be retried", s.args("dead", "retry", "--kind", "numbers")...)
 		expect(t, 2, "2 dead letters would be retried", s.args("dead", "retry", "--kind", "numbers", "--children")...)
 	})
 }

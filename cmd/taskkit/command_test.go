@@ -142,7 +142,7 @@ func TestCommands(t *testing.T) {
 		expect(t, 0, `"example": "`+dead, args("dead", "list", "--kind", "watch", "-o", "json")...)
 		expect(t, 0, "no dead letters", args("dead", "--code", "other")...)
 		expect(t, 0, dead, args("dead", "show", "--code", "gone")...)
-		expect(t, 2, "1 dead letters would be retried: repeat the command with --all --yes", args("dead", "retry")...)
+		expect(t, 2, "1 dead letter would be retried: repeat the command with --all --yes", args("dead", "retry")...)
 		expect(t, 0, "retried: 1, refused: 0", args("dead", "retry", "--code", "gone", "--reason", "a test", "--yes")...)
 		expect(t, 0, `"done": 0`, args("dead", "drop", "--all", "--yes", "-o", "json")...)
 		expect(t, 0, "", args("rm", dead)...)

@@ -20,10 +20,13 @@ func TestWhere(t *testing.T) {
 	t.Parallel()
 	testdb.EachMigrated(t, func(t *testing.T, db *testdb.DB) {
 		p := newProgram(t, db)
+		var last string
 		for range 3 {
-			p.want(0, "", "run", "watch", "--action", "watch", "--targets.people", ada, "--owner", kurt)
+			last = strings.TrimSpace(p.want(0, "", "run", "watch", "--action", "watch", "--targets.people", ada, "--owner", kurt, "-o", "name"))
 		}
 		p.want(2, "3 tasks of kind:watch match: repeat the command with --yes to pause them, or with --dry-run", "pause", "--where", "kind:watch")
+		p.want(2, "3 tasks of all match: repeat the command with --yes to delete them", "rm", "--where", "all")
+		p.want(2, "1 task of "+last+" matches: repeat", "retry", "--where", last)
 		p.want(0, "3 tasks of all\n", "pause", "--where", "all", "--dry-run")
 		p.want(0, "0 tasks of kind:other\n", "pause", "--where", "kind:other", "--yes")
 		p.want(2, "--where is empty and selects nothing: the word all selects every task", "rm", "--where", "", "--yes")
@@ -42,9 +45,8 @@ func TestWhere(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &report); err != nil || report.Matched != 3 || report.Refused != 3 || len(report.Refusals) != 3 || !strings.Contains(report.Refusals[0].Error, "only a task in ERROR or FAILURE") {
 			t.Errorf("%v: %s", err, out)
 		}
-		newest := strings.TrimSpace(p.want(0, "", "ls", "-n", "1", "-o", "name"))
-		p.want(0, "is resumed", "resume", newest)
-		p.want(1, "only a paused task can be resumed", "resume", newest)
+		p.want(0, "is resumed", "resume", last)
+		p.want(1, "only a paused task can be resumed", "resume", last)
 		p.want(1, "resume: 2, refused: 1\n", "resume", "--where", "all", "--yes")
 		p.want(0, "stop: 3, refused: 0\n", "stop", "--where", "status:queued", "--yes")
 		p.want(0, "rm: 3, refused: 0\n", "rm", "--where", "status:ended", "--yes")

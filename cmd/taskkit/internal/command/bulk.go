@@ -49,7 +49,7 @@ func (a *App) inBulk(c *cobra.Command, db *Connection, q *tasksearch.Query, r ta
 		return false, err
 	}
 	return true, a.printNamed(id.String(), bulkStarted{id, n}, func(w io.Writer) {
-		fmt.Fprintf(w, "task %s will %s %s: follow it with `%s`\n", id, c.Name(), taskCount(int(n)), screen.Clean(a.named("taskkit watch "+id.String())))
+		fmt.Fprintf(w, "task %s will %s %s: follow it with `%s`\n", id, verb(c), taskCount(int(n)), screen.Clean(a.named("taskkit watch "+id.String())))
 	})
 }
 

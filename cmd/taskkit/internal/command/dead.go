@@ -222,16 +222,19 @@ func (a *App) deadRequestCommand(c *cobra.Command, do func(*taskops.Operator, co
 			for _, g := range groups.Groups {
 				tasks += g.Tasks
 			}
-			number, flags := screen.Count(tasks), "--yes"
-			if len(groups.Truncated) > 0 {
-				number += " or more"
-			} else if tasks == 0 {
+			letters, flags := screen.Count(tasks)+" dead letters", "--yes"
+			switch {
+			case len(groups.Truncated) > 0:
+				letters = screen.Count(tasks) + " or more dead letters"
+			case tasks == 0:
 				return a.noDead()
+			case tasks == 1:
+				letters = "1 dead letter"
 			}
 			if changed(c, selection...) == 0 {
 				flags = "--all --yes"
 			}
-			return usage("%s dead letters would be %s: repeat the command with %s", number, done, flags)
+			return usage("%s would be %s: repeat the command with %s", letters, done, flags)
 		}
 		report, err := do(db.Operator, c.Context(), filter, who.options()...)
 		if err != nil {

@@ -90,9 +90,12 @@ func (a *App) onMatching(c *cobra.Command, f *whereFlags, bulk taskbulk.Request,
 		return err
 	}
 	report := bulkReport{Matched: len(ids), DryRun: f.dryRun}
-	count := taskCount(len(ids)) + " of " + q.String()
+	count, match := taskCount(len(ids))+" of "+q.String(), " match"
+	if len(ids) == 1 {
+		match = " matches"
+	}
 	if len(ids) > 0 && !f.dryRun {
-		if err := a.confirm(c, f, count); err != nil {
+		if err := a.confirm(c, f, count+match); err != nil {
 			return err
 		}
 		if bulk.Verb != "" && len(ids) >= bulkFrom {
@@ -154,15 +157,15 @@ func (c *Connection) matching(ctx context.Context, q *tasksearch.Query) (ids []t
 }
 
 // confirm reads a confirmation from a terminal, and elsewhere requires --yes.
-func (a *App) confirm(c *cobra.Command, f *whereFlags, count string) error {
+func (a *App) confirm(c *cobra.Command, f *whereFlags, matches string) error {
 	if f.yes {
 		return nil
 	}
 	in, ok := c.InOrStdin().(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) || !a.err.Terminal {
-		return usage("%s match: repeat the command with --yes to %s them, or with --dry-run", screen.Clean(count), c.Name())
+		return usage("%s: repeat the command with --yes to %s them, or with --dry-run", screen.Clean(matches), verb(c))
 	}
-	fmt.Fprintf(a.err, "%s match. %s them? [y/N] ", screen.Clean(count), c.Name())
+	fmt.Fprintf(a.err, "%s. %s them? [y/N] ", screen.Clean(matches), verb(c))
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -172,6 +175,14 @@ func (a *App) confirm(c *cobra.Command, f *whereFlags, count string) error {
 		return nil
 	}
 	return &statusError{exitError, "nothing was changed"}
+}
+
+// verb is what a command does to tasks, in a sentence.
+func verb(c *cobra.Command) string {
+	if c.Name() == "rm" {
+		return "delete"
+	}
+	return c.Name()
 }
 
 // taskCount is a number of tasks in words.

@@ -23,7 +23,7 @@ func Main(args []string, stdout, stderr *os.File) int {
 	root := p.Root()
 	root.Version = taskkit.Version
 	root.SetVersionTemplate("taskkit {{.Version}}\n")
-	root.Example = "  taskkit dev --exit                     run the demonstration\n" + root.Example
+	root.Example = "  taskkit dev --exit        run the demonstration\n" + root.Example
 	root.SilenceErrors = true
 	for _, c := range root.Commands() {
 		if c.Name() == "intake" {
