@@ -77,6 +77,7 @@ func TestWrongInput(t *testing.T) {
 		{2, "mysql databases are not supported", []string{"ls", "-d", "mysql://me@host/x"}},
 		{2, "escape special characters", []string{"ls", "-d", "postgres://me:sec%zzret@host/x"}},
 		{2, "visible to one process only", []string{"ls", "-d", ":memory:"}},
+		{2, "use https, or http with --webhook-allow", []string{"dev", "--exit", "--webhook", "http://ops.example"}},
 		{2, "--webhook-allow accepts a network", []string{"dev", "--webhook", "https://ops.example", "--webhook-allow", "10.0.0.1"}},
 		{2, "--webhook-target accepts", []string{"serve", "--person-header", "X-Person", "-d", missing, "--webhook", "https://ops.example", "--webhook-target", "Ops"}},
 		{2, "--webhook-body accepts", []string{"serve", "--person-header", "X-Person", "-d", missing, "--webhook", "https://ops.example", "--webhook-body", "xml"}},
@@ -103,6 +104,9 @@ func TestWrongInput(t *testing.T) {
 			status, out, errs := ran(t, c.args...)
 			if status != c.status || strings.Count(errs, c.part) != 1 || strings.HasPrefix(errs, "Error:") {
 				t.Errorf("status %d, want %d with %q once:\n%s", status, c.status, c.part, errs)
+			}
+			if strings.Contains(out, "dashboard") {
+				t.Errorf("an address that is gone is printed:\n%s", out)
 			}
 			if strings.Contains(out+errs, "secret") || strings.Contains(out+errs, "zzret") {
 				t.Errorf("a password is printed:\n%s%s", out, errs)

@@ -106,12 +106,6 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.workspace.remove(o, err)) }()
 	r.client = taskkit.NewClient(r.workspace.db, taskkit.WithSchema(r.workspace.schema))
-	if r.web, err = r.serve(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.web.close()) }()
-	fmt.Fprintf(o.Out, "dashboard  %s%s\n", r.web.url, pathDashboard)
-	fmt.Fprintf(o.Out, "database   %s\n", r.workspace)
 	if o.Webhook != nil {
 		if err := o.Webhook.Check(r.workspace.db); err != nil {
 			return err
@@ -120,6 +114,12 @@ func Run(ctx context.Context, o Options) (err error) {
 	if r.people, err = r.populate(ctx); err != nil {
 		return err
 	}
+	if r.web, err = r.serve(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.web.close()) }()
+	fmt.Fprintf(o.Out, "dashboard  %s%s\n", r.web.url, pathDashboard)
+	fmt.Fprintf(o.Out, "database   %s\n", r.workspace)
 	r.mail, err = mailserver.Start(mailserver.Config{Refuse: refused})
 	if err != nil {
 		return err
