@@ -123,7 +123,7 @@ func TestCommands(t *testing.T) {
 		expect(t, 0, "", args("resume", short)...)
 		expect(t, 1, "only a paused task can be resumed", args("resume", short)...)
 		expect(t, 1, "only a task in ERROR or FAILURE", args("retry", short)...)
-		expect(t, 5, "", args("watch", short, "--timeout", "200ms")...)
+		expect(t, 5, "QUEUED  0  no worker is alive\ntaskkit: ", args("watch", short, "--timeout", "200ms")...)
 		expect(t, 0, "", args("stop", short, "--reason", "a test")...)
 		expect(t, 4, "", args("watch", short)...)
 		expect(t, 0, "stopped", args("explain", short)...)

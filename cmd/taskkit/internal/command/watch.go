@@ -105,14 +105,14 @@ func (a *App) wait(ctx context.Context, db *Connection, t *taskkit.Task, timeout
 		defer cancel()
 	}
 	failed := outage{screen: a.err, of: "the database"}
-	rate := speedReader{client: db.Client}
+	rate, why := speedReader{client: db.Client}, causeReader{client: db.Client}
 	ended, err := db.Wait(limited, t.ID, func(now *taskkit.Task, err error) {
 		if failed.changes(err) {
 			l.end()
 		}
 		failed.report(err)
 		if err == nil {
-			l.show(follow(now) + rate.of(limited, now))
+			l.show(follow(now, why.of(limited, now)) + rate.of(limited, now))
 		}
 	})
 	switch {
@@ -121,7 +121,7 @@ func (a *App) wait(ctx context.Context, db *Connection, t *taskkit.Task, timeout
 	case ctx.Err() != nil:
 		return nil, &statusError{exitInterrupted, fmt.Sprintf("stopped watching; the task continues. To watch again: taskkit watch %s%s", t.ID, a.flags())}
 	case limited.Err() != nil && ended != nil:
-		return nil, &statusError{exitTimeout, fmt.Sprintf("task %s has not ended within %v; it continues. Last status: %s%s", t.ID, timeout, follow(ended), failed.suffix())}
+		return nil, &statusError{exitTimeout, fmt.Sprintf("task %s has not ended within %v; it continues. Last status: %s%s", t.ID, timeout, follow(ended, why.text), failed.suffix())}
 	case limited.Err() != nil:
 		return nil, &statusError{exitTimeout, fmt.Sprintf("task %s has not ended within %v; it continues%s", t.ID, timeout, failed.suffix())}
 	case errors.Is(err, taskkit.ErrNotFound):
@@ -145,8 +145,43 @@ func (a *App) flags() string {
 	return s
 }
 
-// follow formats the line that watch shows.
-func follow(t *taskkit.Task) string {
+// causeReader reads from time to time why no worker has a task that is due.
+type causeReader struct {
+	client *taskkit.Client
+	read   time.Time
+	text   string
+}
+
+// of returns the cause for which a task is where it is, without times and numbers, which would change with every line. If it
+// cannot be read it is what it was.
+func (r *causeReader) of(ctx context.Context, t *taskkit.Task) string {
+	c := t.Cause()
+	if c != taskcause.Due {
+		r.read, r.text = time.Time{}, inWords(c)
+		return r.text
+	}
+	if time.Since(r.read) < progressEvery {
+		return r.text
+	}
+	if r.read.IsZero() {
+		r.text = inWords(c)
+	}
+	r.read = time.Now()
+	if explained, err := r.client.ExplainAll(ctx, []*taskkit.Task{t}); err == nil {
+		switch e := explained[0]; e.Cause {
+		case taskcause.Due, taskcause.SlotsBusy:
+			r.text = inWords(e.Cause)
+		default:
+			r.text = screen.Short(e.Note, noteWidth)
+		}
+	}
+	return r.text
+}
+
+func inWords(c taskcause.Cause) string { return strings.ReplaceAll(string(c), "_", " ") }
+
+// follow formats the line that watch shows, with why the task is where it is.
+func follow(t *taskkit.Task, why string) string {
 	id := t.ID.String()
 	s := fmt.Sprintf("%s %s  %s  %s", screen.Clean(t.Kind), id[len(id)-8:], t.Status, progress(t))
 	if p := t.Progress; p.Total > 0 {
@@ -155,12 +190,12 @@ func follow(t *taskkit.Task) string {
 	if t.Progress.Failed > 0 {
 		s += ", failed " + screen.Count(t.Progress.Failed)
 	}
-	switch c := t.Cause(); c {
+	switch t.Cause() {
 	case taskcause.Done, taskcause.Running:
 	case taskcause.Failed, taskcause.CrashLoop, taskcause.NotRun:
 		s += "  " + screen.Short(t.StatusDetail, 60)
-	default: // a word, and no time that would change with every line
-		s += "  " + strings.ReplaceAll(string(c), "_", " ")
+	default:
+		s += "  " + why
 	}
 	return s
 }
