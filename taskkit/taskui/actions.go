@@ -74,7 +74,11 @@ func (d *dashboard) act(r *request, a action) error {
 	if key == "" || len(key) > 100 {
 		return &problem{status: http.StatusBadRequest, title: "The form has no key", remedy: "Open the page again and send its form."}
 	}
-	to, err := d.sent.once(r.Context(), strings.Join([]string{r.who.ID.String(), r.URL.Path, key}, "\n"), func() (string, error) {
+	// A browser that sends a form twice gives the first answer up, and both wait for the same change.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), d.config.Timeout)
+	defer cancel()
+	r.Request = r.WithContext(ctx)
+	to, err := d.sent.once(ctx, strings.Join([]string{r.who.ID.String(), r.URL.Path, key}, "\n"), func() (string, error) {
 		to, saying, err := a.do(r, reason)
 		if err != nil {
 			return "", err

@@ -1,16 +1,21 @@
 package taskui_test
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"taskkit.dev/internal/store"
 	"taskkit.dev/internal/testkit/testdb"
 	"taskkit.dev/taskkit"
 	"taskkit.dev/taskkit/taskbulk"
+	"taskkit.dev/taskkit/taskui"
 )
 
 var taskOf = regexp.MustCompile(`task/([0-9a-f-]{36})`)
@@ -79,6 +84,51 @@ func TestDoubleClickOnTwoProcesses(t *testing.T) {
 		}
 		e.oneTask(t, "dead letters", atOnce(t, "dead/retry", clicks(url.Values{"key": {"dead"}, "of-kind": {"ops_demo"}, "of-code": {"mailbox_full"}})...), taskkit.Filter{Kinds: []string{taskbulk.Kind.Name()}})
 	})
+}
+
+// A browser gives the first answer up when a second click sends the form again. The change is made, and the second answer says so.
+func TestDoubleClickGivesTheFirstUp(t *testing.T) {
+	t.Parallel()
+	began, left := make(chan struct{}, 2), make(chan struct{})
+	e := newEnv(t, sqlite(t), func(c *taskui.Config) {
+		c.EndWorker = func(ctx context.Context, _ string) error {
+			began <- struct{}{}
+			<-left
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(100 * time.Millisecond):
+				return nil
+			}
+		}
+	})
+	e.register(t, opsWorker("w"))
+	form := url.Values{"key": {"k"}, "of-worker": {"w"}}.Encode()
+	ctx, cancel := context.WithCancel(t.Context())
+	first := make(chan error)
+	go func() {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, e.web.URL+"/tasks/workers/end", strings.NewReader(form))
+		if err == nil {
+			r.Header.Set("Person", admin)
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			var resp *http.Response
+			if resp, err = e.web.Client().Do(r); err == nil {
+				err = resp.Body.Close()
+			}
+		}
+		first <- err
+	}()
+	<-began
+	second := make(chan answer)
+	go func() { second <- e.do(t, http.MethodPost, "/tasks/workers/end", form) }()
+	cancel()
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Errorf("the first answer: %v", err)
+	}
+	close(left)
+	if a := <-second; a.status != http.StatusSeeOther || len(began) > 0 {
+		t.Errorf("%d, made %d times more\n%s", a.status, len(began), a.body)
+	}
 }
 
 // Two people who press a button at once, each on a page of their own, make one task of it, and each sees that task.
