@@ -35,6 +35,7 @@ var (
 	errCrossOrigin = &problem{status: http.StatusForbidden, title: "The request comes from another site", remedy: "Open the dashboard and make the request there."}
 	errUnknown     = &problem{status: http.StatusUnauthorized, title: "It is not known who you are", remedy: "Sign in to the service and open the page again."}
 	errChanged     = &problem{status: http.StatusConflict, title: "It has changed since the page was opened", detail: "The form was filled in for another state than the present one, so nothing was done.", remedy: "Go back, reload the page, and decide again."}
+	errKeyTaken    = &problem{status: http.StatusConflict, title: "Another task with the same unique key is open", remedy: "Make the request again when that task has ended."}
 	errAborted     = &problem{status: http.StatusInternalServerError, title: "The server has made a mistake", remedy: "Open the page again to see what was done."}
 )
 
@@ -79,6 +80,7 @@ func (d *dashboard) refuseAccess(r *request, err error) {
 
 // explain returns the problem that an error is.
 func (d *dashboard) explain(r *request, err error) *problem {
+	err = r.forPerson(err)
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
 	}
@@ -98,6 +100,14 @@ func (d *dashboard) explain(r *request, err error) *problem {
 		return d.incident(r, &problem{status: http.StatusServiceUnavailable, title: "The database does not answer in time", remedy: "Open the page again in a few seconds. The tasks go on meanwhile."}, err)
 	}
 	return d.incident(r, &problem{status: http.StatusInternalServerError, title: "The server has made a mistake", remedy: "The log of the service has the error under this number."}, err)
+}
+
+// forPerson returns an error as the person may see it: of a unique key that is taken, who is no operator sees neither the key nor the task that has it.
+func (r *request) forPerson(err error) error {
+	if taken, ok := errors.AsType[*taskkit.DuplicateError](err); ok && taken.By == "unique key" && !r.operator() {
+		return errKeyTaken
+	}
+	return err
 }
 
 // refusal returns the problem of a request that the library refuses, or nil.

@@ -145,7 +145,7 @@ func (r *request) offers(ctx context.Context, t *taskkit.Task) (forms []verbForm
 			form.Dialog = v.page == nil
 			forms = append(forms, form)
 		default:
-			refused = append(refused, refusedVerb{v.button, errorText(why)})
+			refused = append(refused, refusedVerb{v.button, errorText(r.forPerson(why))})
 		}
 	}
 	return forms, refused, nil

@@ -305,6 +305,25 @@ func TestRefusedVerbsSayWhy(t *testing.T) {
 	}
 }
 
+// Of a unique key that is taken, an owner sees neither the key nor the task that has it, on the page and in the answer.
+func TestOwnersDoNotSeeWhoHasAKey(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, sqlite(t))
+	mine := e.submit(t, []int{-1}, taskkit.OwnedBy(e.people[owner].ID), taskkit.WithUniqueKey(secretMarker))
+	e.run(t, mine)
+	page := e.as(owner).page(t, path(mine), http.StatusOK)
+	form := url.Values{"key": {"k"}, "revision": {firstOf(t, revisionForm, page.body)}}.Encode()
+	other := e.submit(t, []int{1}, taskkit.WithUniqueKey(secretMarker))
+	hidden := []string{"Another task with the same unique key is open", "no " + other.String(), "no " + secretMarker}
+	e.as(owner).page(t, path(mine), http.StatusOK).wants(t, append(hidden, "Retry is not possible")...)
+	e.as(owner).page(t, path(mine)+"/retry", http.StatusConflict).wants(t, hidden...)
+	a := e.as(owner).do(t, http.MethodPost, path(mine)+"/retry", form)
+	if a.wants(t, hidden...); a.status != http.StatusConflict {
+		t.Errorf("%d", a.status)
+	}
+	e.page(t, path(mine), http.StatusOK).wants(t, "Retry is not possible", other.String())
+}
+
 // The rules of a service for the protocol hold for the dashboard too: what they refuse is neither shown nor done.
 func TestRulesOfTheProtocolHold(t *testing.T) {
 	t.Parallel()
