@@ -22,7 +22,7 @@ type partsView struct {
 	Map     heatMap
 	Next    string // the path of the next page
 	Path    string // of the page of all
-	Buckets string // of the file of the report of buckets; "": it has none
+	Buckets string // of the file of the report of buckets; "": it has none, or the person is no operator
 	Trouble []part // those that have failed
 }
 
@@ -92,7 +92,9 @@ func (r *request) readParts(ctx context.Context, t *taskkit.Task, after taskkit.
 			if s := c.Segment.String(); s != "" && r.operator() {
 				p.Name += ": " + s
 			}
-			v.Buckets = taskPath(t.ID) + "/buckets.csv"
+			if r.operator() {
+				v.Buckets = taskPath(t.ID) + "/buckets.csv"
+			}
 		default:
 			p.Name = c.Kind + " " + short(c.ID)
 		}

@@ -212,7 +212,8 @@ func TestOwnersSeeTheirOwn(t *testing.T) {
 		theirs := submit(t, e, piecesKind, piecesSpec{Pieces: []string{"bad"}})
 		own := submit(t, e.as(owner), piecesKind, piecesSpec{Pieces: []string{"bad", "a"}, Token: secretMarker})
 		failed := submit(t, e.as(owner), piecesKind, piecesSpec{Pieces: []string{"a"}, Fail: detailMarker})
-		for _, id := range []taskkit.ID{theirs, own, failed} {
+		buckets := submit(t, e.as(owner), halvesKind, struct{}{})
+		for _, id := range []taskkit.ID{theirs, own, failed, buckets} {
 			e.ended(t, id)
 		}
 		o := e.as(owner)
@@ -228,6 +229,8 @@ func TestOwnersSeeTheirOwn(t *testing.T) {
 		if a := o.do(t, http.MethodGet, path(own)+"/items.csv", ""); strings.Contains(a.body, detailMarker) || !strings.Contains(a.body, "bad,failed,broken,,") {
 			t.Errorf("the file of own items:\n%s", a.body)
 		}
+		o.page(t, path(buckets)+"/parts", http.StatusOK).wants(t, "bucket 2", "no buckets.csv")
+		o.page(t, path(buckets)+"/buckets.csv", http.StatusForbidden)
 		o.page(t, "/tasks/", http.StatusOK).wants(t, append(hidden, "no failed in 24 h")...)
 		o.page(t, "/tasks/list", http.StatusOK).wants(t, append(hidden, own.String(), failed.String())...)
 		o.page(t, "/tasks/list?q=status:failed", http.StatusOK).wants(t, append(hidden, failed.String(), "no Failures by kind")...)
