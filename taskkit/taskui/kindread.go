@@ -99,15 +99,22 @@ func (r *request) readList(k *startable, in *entered, f *specform.Field) (*specf
 	return k.form.ReadCSV(f, strings.NewReader(text), o)
 }
 
-// corrections returns what a person has entered for the rows of a file.
+// corrections returns what a person has entered for the rows of a file, without cells beyond its columns: a number would reserve as many.
 func (r *request) corrections(f *specform.Field) map[int][]string {
+	columns := 0
+	if f.Item != nil {
+		for range (&specform.Form{Fields: f.Item.Fields}).All() {
+			columns++
+		}
+	}
+	columns = max(columns, 1) // of plain values there is one
 	all := map[int][]string{}
 	for name, given := range r.PostForm {
 		rest, ok := strings.CutPrefix(name, "fix."+f.Name+" ")
 		at, column, both := strings.Cut(rest, " ")
 		line, err := strconv.Atoi(at)
 		i, err2 := strconv.Atoi(column)
-		if !ok || !both || err != nil || err2 != nil || i < 0 || i > 1000 || r.PostForm.Get(fmt.Sprintf("drop.%s %d", f.Name, line)) != "" {
+		if !ok || !both || err != nil || err2 != nil || i < 0 || i >= columns || r.PostForm.Get(fmt.Sprintf("drop.%s %d", f.Name, line)) != "" {
 			continue
 		}
 		for len(all[line]) <= i {
