@@ -50,7 +50,7 @@ const (
 	maxReason = 1000
 )
 
-// act makes the change of an action once for each key of a form, and redirects to its page.
+// act makes the change of an action once for each key and content of a form, and redirects to its page.
 func (d *dashboard) act(r *request, a action) error {
 	most := a.body
 	if most == 0 {
@@ -78,7 +78,7 @@ func (d *dashboard) act(r *request, a action) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), d.config.Timeout)
 	defer cancel()
 	r.Request = r.WithContext(ctx)
-	to, err := d.sent.once(ctx, strings.Join([]string{r.who.ID.String(), r.URL.Path, key}, "\n"), func() (string, error) {
+	to, err := d.sent.once(ctx, r.sentKey(), func() (string, error) {
 		to, saying, err := a.do(r, reason)
 		if err != nil {
 			return "", err

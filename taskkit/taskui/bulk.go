@@ -169,9 +169,9 @@ func submitBulk(r *request, v bulkVerb, reason string) (to, saying string, err e
 	return taskPath(id), "bulk", nil
 }
 
-// submitOnce submits a bulk operation, once for each key of a form. The key is kept with the task: another process that gets the form again finds it.
+// submitOnce submits a bulk operation, once for each form that was sent. What identifies it is kept with the task: another process that gets the form again finds it.
 func (r *request) submitOnce(ctx context.Context, b taskbulk.Request, queue string) (taskkit.ID, error) {
-	key := "dashboard:" + r.who.ID.String() + ":" + r.PostForm.Get("key")
+	key := "dashboard:" + r.sentKey()
 	id, _, err := taskbulk.Submit(ctx, r.d.db, b, taskkit.WithSchema(r.d.schema), taskkit.WithQueue(queue), taskkit.WithIdempotencyKey(key))
 	if made, ok := errors.AsType[*taskkit.DuplicateError](err); ok && made.By == "idempotency key" {
 		return made.ID, nil

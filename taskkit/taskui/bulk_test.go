@@ -132,6 +132,9 @@ func TestBulkIsChecked(t *testing.T) {
 	if first.status != http.StatusSeeOther || first.header.Get("Location") != second.header.Get("Location") {
 		t.Errorf("%d %s, then %d %s", first.status, first.header.Get("Location"), second.status, second.header.Get("Location"))
 	}
+	if stop := e.as(owner).do(t, http.MethodPost, "/tasks/bulk/stop", form+"&reason=x"); stop.status != http.StatusSeeOther || stop.header.Get("Location") == first.header.Get("Location") {
+		t.Errorf("the key with another verb: %d %s", stop.status, stop.header.Get("Location"))
+	}
 	e.work(t)
 	eventually(t, func() bool {
 		task, err := e.client.Task(t.Context(), mine)

@@ -51,6 +51,12 @@ func TestLimits(t *testing.T) {
 		if u := e.limit(t, "a//b"); u.AtMost != 5 {
 			t.Errorf("%+v", u)
 		}
+		for _, n := range []int{6, 7} { // with the key of one page
+			form := url.Values{"key": {"k"}, "limit": {"a//b"}, "atmost": {fmt.Sprint(n)}}.Encode()
+			if a := e.do(t, http.MethodPost, "/tasks/limits/set", form); a.status != http.StatusSeeOther || e.limit(t, "a//b").AtMost != n {
+				t.Errorf("%d, %+v, want %d", a.status, e.limit(t, "a//b"), n)
+			}
+		}
 		for _, key := range []string{"a//b", hostile, "with space+plus%", "ключ"} {
 			e.done(t, e.operate(t, "/tasks/limits", "limits/clear", `value="`+strings.ReplaceAll(url.QueryEscape(key), "+", "&#43;")+`"`, nil)).wants(t, "What the tasks themselves say holds again.")
 			if u := e.limit(t, key); u.Set {

@@ -3,6 +3,9 @@ package taskui
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
 	"sync"
 	"time"
 )
@@ -10,7 +13,13 @@ import (
 // newKey returns the key of the forms of a page.
 func newKey() string { return rand.Text() }
 
-// sentForms are the forms that were sent a short time ago, by person, path and key. A form that is sent twice, by a double click or a reload, makes its
+// sentKey identifies the form of a request: by the person, the path, the key and all fields, since a browser may send a page again with other values.
+func (r *request) sentKey() string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{r.who.ID.String(), r.URL.Path, r.PostForm.Encode()}, "\n")))
+	return hex.EncodeToString(sum[:])
+}
+
+// sentForms are the forms that were sent a short time ago, by [request.sentKey]. A form that is sent twice, by a double click or a reload, makes its
 // change once, and the second answer is the first one's. They are kept in the memory of one process: behind it the database refuses what is done
 // already, since a task keeps who retried or continued it, and a form has the revision of its task.
 type sentForms struct {
