@@ -62,7 +62,7 @@ func (r *request) bulkRequest(ctx context.Context, v bulkVerb, text string) (tas
 	if !r.mayBulk(ctx, v.op) {
 		return b, errForbidden
 	}
-	q, err := tasksearch.Parse(text)
+	q, err := r.search(text)
 	if err == nil {
 		b.Filter, err = q.Filter(r.resolve)
 	}

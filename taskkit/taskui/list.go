@@ -72,7 +72,7 @@ var tabs = []struct{ text, name, value string }{
 func list(r *request) (any, error) {
 	ctx := r.Context()
 	v := &listView{Query: strings.TrimSpace(r.URL.Query().Get("q")), Operator: r.operator()}
-	q, err := tasksearch.Parse(v.Query)
+	q, err := r.search(v.Query)
 	if wrong, ok := errors.AsType[*tasksearch.Error](err); ok {
 		v.Problem = clean(wrong.Error())
 		q = new(tasksearch.Query)
@@ -122,6 +122,20 @@ func list(r *request) (any, error) {
 	v.Live = f.Before == uuid.Nil
 	v.Bulk = r.bulkLinks(ctx, v.Query, f)
 	return v, r.groups(ctx, q, v)
+}
+
+// search parses a search. What only operators see of a task selects nothing for others, who could guess it.
+func (r *request) search(text string) (*tasksearch.Query, error) {
+	q, err := tasksearch.Parse(text)
+	if err != nil || r.operator() {
+		return q, err
+	}
+	for _, name := range []string{"queue", "reference", "unique-key"} {
+		if values := q.Values(name); values != nil {
+			return nil, &tasksearch.Error{Word: name + ":" + strings.Join(values, ","), Problem: "only operators may search by " + name + ": leave it out"}
+		}
+	}
+	return q, nil
 }
 
 // tabs returns the tabs of a search, with counts where there is no other filter.

@@ -237,6 +237,10 @@ func TestOwnersSeeTheirOwn(t *testing.T) {
 		o.page(t, "/tasks/list?q=owner:"+e.people[admin].ID.String(), http.StatusOK).wants(t, append(hidden, "No task matches.", "no "+own.String())...)
 		o.page(t, "/tasks/list?q="+theirs.String(), http.StatusOK).wants(t, "No task matches.")
 		o.page(t, "/tasks/list?q="+own.String()[24:], http.StatusOK).wants(t, append(hidden, own.String())...)
+		for _, query := range []string{"queue:default", "reference:r", "unique-key:k"} {
+			o.page(t, "/tasks/list?q=kind:pieces+"+query, http.StatusOK).wants(t, append(hidden, "only operators may search by", "no "+own.String())...)
+			o.page(t, "/tasks/bulk/stop?q="+query, http.StatusUnprocessableEntity).wants(t, "only operators may search by")
+		}
 		for _, id := range []taskkit.ID{theirs, uuid.New()} { // it is not said which of them exists
 			for _, page := range []string{"list?q=", "bulk/stop?q="} {
 				a := o.do(t, http.MethodGet, "/tasks/"+page+id.String()[24:], "")
