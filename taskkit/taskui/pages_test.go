@@ -62,7 +62,7 @@ func TestPagesOfEachShape(t *testing.T) {
 
 		e.page(t, "/tasks/", http.StatusOK).wants(t, "failed with target_gone", "failed in 24 h", running.String())
 		e.counted(t)
-		e.page(t, "/tasks/", http.StatusOK).wants(t, " tasks ended in the last 24 hours", `<svg class="hours"`, `id="hours"`)
+		e.page(t, "/tasks/", http.StatusOK).wants(t, " tasks ended in the last 24 hours", "kept for a time of their own", `<svg class="hours"`, `id="hours"`)
 		all := e.page(t, "/tasks/list", http.StatusOK)
 		for _, id := range []taskkit.ID{plain, frozen, failed, buckets, stages, running} {
 			all.wants(t, id.String())
