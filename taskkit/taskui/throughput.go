@@ -9,11 +9,12 @@ import (
 const (
 	hoursOfHome    = 24
 	keepThroughput = time.Minute
-	// unsettled is how many of the last hours are counted again: a transaction ends a task somewhat before its commit, and clocks differ.
+	// unsettled is how many of the last hours with ended tasks are counted again, and all after them: a transaction ends a task somewhat before its
+	// commit, and the clock of the database, which a later ended task shows, may be behind by hours.
 	unsettled = 2
 )
 
-// endedHours counts the tasks that ended in each of the last hours. An hour that is over is counted once. It is not safe for concurrent use.
+// endedHours counts the tasks that ended in each of the last hours. An hour is counted once when tasks have ended well after it. It is not safe for concurrent use.
 type endedHours struct {
 	counted map[time.Time]endedHour
 }
@@ -29,7 +30,20 @@ type endedHour struct {
 func (e *endedHours) read(ctx context.Context, now time.Time, count func(ctx context.Context, from, until time.Time) (int64, bool, error)) ([]endedHour, error) {
 	hours := make([]endedHour, 0, hoursOfHome)
 	counted := make(map[time.Time]endedHour, hoursOfHome)
-	defer func() { e.counted = counted }()
+	defer func() {
+		settled := time.Time{}
+		for _, h := range hours {
+			if h.Tasks > 0 {
+				settled = h.From.Add(-unsettled * time.Hour)
+			}
+		}
+		for _, h := range hours {
+			if !h.From.After(settled) {
+				counted[h.From] = h
+			}
+		}
+		e.counted = counted
+	}()
 	last := now.UTC().Truncate(time.Hour)
 	for n := hoursOfHome - 1; n >= 0; n-- {
 		from := last.Add(-time.Duration(n) * time.Hour)
@@ -40,9 +54,6 @@ func (e *endedHours) read(ctx context.Context, now time.Time, count func(ctx con
 				return nil, err
 			}
 			h = endedHour{from, tasks, exact}
-		}
-		if n >= unsettled {
-			counted[from] = h
 		}
 		hours = append(hours, h)
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An hour that is over is counted once, also when a later one cannot be counted. The last two are counted each time.
+// An hour is counted once when tasks have ended well after it, also when a later one cannot be counted. The last two are counted each time.
 func TestEndedHours(t *testing.T) {
 	t.Parallel()
 	var e endedHours
@@ -33,7 +33,7 @@ func TestEndedHours(t *testing.T) {
 		what  string
 		at    time.Time
 		calls int
-	}{{"after an error", now, 4}, {"again", now, 2}, {"an hour later", now.Add(time.Hour), 3}, {"a day later", now.Add(25 * time.Hour), 24}} {
+	}{{"after an error", now, 6}, {"again", now, 2}, {"an hour later", now.Add(time.Hour), 3}, {"a day later", now.Add(25 * time.Hour), 24}} {
 		hours, err := read(c.at)
 		if err != nil || calls != c.calls || len(hours) != 24 {
 			t.Fatalf("%s: %d hours are counted, %d returned: %v", c.what, calls, len(hours), err)
@@ -41,6 +41,27 @@ func TestEndedHours(t *testing.T) {
 		for n, h := range hours {
 			if want := c.at.Truncate(time.Hour).Add(time.Duration(n-23) * time.Hour); !h.From.Equal(want) || h.Tasks != int64(want.Hour()) || !h.Exact {
 				t.Errorf("%s: hour %d is %+v, want that from %v", c.what, n, h, want)
+			}
+		}
+	}
+}
+
+// With a clock ahead of the database's, an hour that is still to come or goes on there is counted again.
+func TestEndedHoursOfAClockAhead(t *testing.T) {
+	t.Parallel()
+	var e endedHours
+	begin := time.Date(2026, 12, 1, 10, 30, 0, 0, time.UTC)
+	for db := begin; db.Sub(begin) < 30*time.Hour; db = db.Add(10 * time.Minute) {
+		count := func(_ context.Context, from, until time.Time) (int64, bool, error) {
+			return max(0, int64(min(db.Sub(from), until.Sub(from))/time.Minute)), true, nil
+		}
+		hours, err := e.read(t.Context(), db.Add(5*time.Hour), count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, h := range hours {
+			if want, _, _ := count(t.Context(), h.From, h.From.Add(time.Hour)); h.Tasks != want {
+				t.Fatalf("at %v: %d tasks in the hour from %v, want %d", db, h.Tasks, h.From, want)
 			}
 		}
 	}
