@@ -20,8 +20,9 @@ func (r *request) sentKey() string {
 }
 
 // sentForms are the forms that were sent a short time ago, by [request.sentKey]. A form that is sent twice, by a double click or a reload, makes its
-// change once, and the second answer is the first one's. They are kept in the memory of one process: behind it the database refuses what is done
-// already, since a task keeps who retried or continued it, and a form has the revision of its task.
+// change once, and the second answer is the first one's. They are kept in the memory of one process. When two processes get a form, the database refuses
+// what was done already to a task, which keeps who retried or continued it; starts and bulk operations have an idempotency key. It does not refuse
+// what is for operators: a schedule that both run now runs twice, and a queue is paused twice.
 type sentForms struct {
 	mu  sync.Mutex
 	all map[string]*sentForm
