@@ -24,7 +24,7 @@ import (
 // with a higher limit: [Client.Resume] with StopAfter is one step, and without it a
 // *[StateError] as long as the limit is reached.
 //
-// It cannot be used with [WithCoalescing].
+// It cannot be used with [WithCoalescing], and not on a bucket or a range, whose failed items count for the whole task.
 func WithStopAfter(limit string) interface {
 	SubmitOption
 	RequestOption

@@ -348,6 +348,8 @@ func public(err error) error {
 		}
 	case errors.Is(err, store.ErrNoSkip):
 		return &OptionError{"WithSkip", store.ErrNoSkip.Error()}
+	case errors.Is(err, store.ErrBucketLimit):
+		return &OptionError{"WithStopAfter", store.ErrBucketLimit.Error()}
 	case errors.Is(err, store.ErrNoPart):
 		return &OptionError{"WithSkip", store.ErrNoPart.Error()}
 	case errors.Is(err, store.ErrCannotQuery):

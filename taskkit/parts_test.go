@@ -64,6 +64,10 @@ func TestBucketLeftOut(t *testing.T) {
 				t.Errorf("leave out %s: %v", name, err)
 			}
 		}
+		_, err = c.Change(t.Context(), third.ID, taskkit.Settings{StopAfter: "5%"})
+		if option, ok := errors.AsType[*taskkit.OptionError](err); !ok || option.Option != "WithStopAfter" {
+			t.Errorf("a limit of a bucket: %v", err)
+		}
 		if _, err := c.Stop(t.Context(), third.ID, taskkit.WithSkip(), taskkit.WithReason("its rows are broken"), taskkit.WithActor(uuid.New())); err != nil {
 			t.Fatal(err)
 		}

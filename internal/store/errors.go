@@ -19,6 +19,8 @@ var (
 	ErrNotFinding = errors.New("the targets of the task do not change any more")
 	// ErrNoSkip: a retry cannot skip an item of this task.
 	ErrNoSkip = errors.New("no item to skip: the task is past the last one, does not keep its position by taskkit.Take, or has not found its targets")
+	// ErrBucketLimit: a bucket or a range has no stop policy of its own.
+	ErrBucketLimit = errors.New("the task is a bucket or a range, whose failed items count for the whole task: change the limit of its parent")
 	// ErrNoPart: the rest of this task cannot be left out.
 	ErrNoPart = errors.New("the task is neither a bucket nor a stage: stop it without leaving anything out")
 	// ErrLost: the session no longer holds its task.

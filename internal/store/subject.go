@@ -14,7 +14,7 @@ type Subject struct {
 
 	ID, Owner, RunAs, CreatedBy uuid.UUID
 	Kind, UniqueKey             string
-	Part                        bool // it is a bucket or a stage of its parent, see [Child.Part]
+	Part, Bucket                bool // it is a part or a bucket of its parent, see [Child.Part] and [Child.Bucket]
 	Parent                      ParentState
 	// Continued is the task that continues this one, and KeyHolder another live task that has
 	// its unique key. Zero: none.
@@ -41,10 +41,13 @@ func (s *Subject) Decide(r Request) (lifecycle.Change, error) {
 	return change, err
 }
 
-// DecideState is the part of Decide that needs neither parent nor keys. A refusal is a *StateError, or ErrNoPart.
+// DecideState is the part of Decide that needs neither parent nor keys. A refusal is a *StateError, ErrNoPart or ErrBucketLimit.
 func (s *Subject) DecideState(r Request) (lifecycle.Change, error) {
 	if r.Action == lifecycle.ActStop && r.Skip && !s.Part {
 		return lifecycle.Change{Control: s.Control}, ErrNoPart
+	}
+	if r.StopAfter != (lifecycle.StopPolicy{}) && s.Bucket {
+		return lifecycle.Change{Control: s.Control}, ErrBucketLimit
 	}
 	change, err := lifecycle.Decide(s.With(r), r.Action)
 	if refusal, ok := errors.AsType[*lifecycle.RefusedError](err); ok {

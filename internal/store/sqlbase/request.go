@@ -30,7 +30,7 @@ func (b *Base) Request(ctx context.Context, id uuid.UUID, r store.Request) (t st
 			dup    *store.DuplicateError
 			parent *store.ParentError
 		)
-		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrNoSkip) || errors.Is(err, store.ErrNoPart) || errors.As(err, &state) || errors.As(err, &dup) || errors.As(err, &parent) {
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrNoSkip) || errors.Is(err, store.ErrNoPart) || errors.Is(err, store.ErrBucketLimit) || errors.As(err, &state) || errors.As(err, &dup) || errors.As(err, &parent) {
 			return store.Task{}, err
 		}
 		return store.Task{}, fmt.Errorf("%s task %s: %w", r.Action, id, err)
@@ -243,6 +243,7 @@ func (r *subjectRow) subject(id uuid.UUID) (lockedTask, error) {
 	r.ID, r.Conditions, r.Continued = id, options.Conditions, r.continued.UUID
 	r.notifies = options.Notifies()
 	r.Passed, r.Part = lifecycle.Passed(r.Control, r.reason), options.Child.Part()
+	r.Bucket = options.Child.Bucket()
 	return r.lockedTask, nil
 }
 

@@ -54,6 +54,7 @@ func (s *Store) subject(t *Task) *store.Subject {
 	u := &store.Subject{Found: s.found(t), ID: t.ID, Owner: t.Owner, RunAs: t.RunAs, CreatedBy: t.CreatedBy, Kind: t.Kind, UniqueKey: t.UniqueKey}
 	options := s.options(t.ID)
 	u.Conditions, u.Progress, u.Part = options.Conditions, t.Progress, options.Child.Part()
+	u.Bucket = options.Child.Bucket()
 	if sums := s.sumOfChildren(t.ID); sums.Statuses != nil {
 		u.Progress = sums.Progress()
 	}
