@@ -9,7 +9,7 @@ import (
 	"taskkit.dev/internal/specform"
 )
 
-// The cells of a row are those of the columns: what is beyond them reserves no memory.
+// A row has no more cells than the list has columns: what is beyond them reserves no memory.
 func TestCorrections(t *testing.T) {
 	t.Parallel()
 	r := &request{Request: &http.Request{PostForm: url.Values{
