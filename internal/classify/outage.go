@@ -68,8 +68,8 @@ func OutageOf(err error) Outage {
 }
 
 // refusesRuntime reports whether an error of a statement of the runtime is one that every worker with this access to the
-// database would get. A connection cannot be made whatever the task is, also when the server refuses it with another code, as with
-// XX000 where its disk is full, or does not answer. A call that took too long is not such an error: the task may be large.
+// database would get. A connection that cannot be made is one, whatever its code is, such as XX000 where the disk of the server is full, and
+// also without an answer in time. A call that took too long is none: the task may be large.
 func refusesRuntime(err error) bool {
 	if Unconnected(err) {
 		return !errors.Is(err, context.Canceled)

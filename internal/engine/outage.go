@@ -145,7 +145,9 @@ func (o *outage) Causes(ctx context.Context, c classify.Classification, since ti
 	switch lasted := o.since(since); {
 	case c.Outage == classify.NoOutage:
 		return false
-	case c.Outage == classify.CertainOutage && (!lasted || o.state.Load() != noOutage):
+	case lasted && o.state.Load() == noOutage:
+		return true // it met the outage that is over
+	case c.Outage == classify.CertainOutage:
 		o.begin(errors.New(c.Detail), false)
 		return true
 	case lasted:

@@ -150,7 +150,7 @@ func (s *Server) set(w http.ResponseWriter, r *http.Request, who Caller) error {
 			return ErrNotPossible.because("the settings of a job that is %s cannot be changed", j.Status).of(j)
 		}
 		if c.MaxParallel == 0 && c.StopAfter != "" && c.MaxRate == nil {
-			return ErrNotPossible.because("the job is a bucket or a range, whose failed items count for the whole job: change the limit of that").of(j)
+			return ErrNotPossible.because("the job is a bucket or a range, whose failed items count for the job that was divided: change the limit of that job").of(j)
 		}
 		if c.MaxRate != nil {
 			return ErrNotPossible.because("the job has buckets, which process its items: change maxParallel").of(j)

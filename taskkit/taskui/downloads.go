@@ -14,7 +14,7 @@ type download struct {
 func downloads() []download {
 	return []download{
 		{"task/{id}/items.csv", taskhttp.OpItems, itemsFile},
-		{"task/{id}/buckets.csv", taskhttp.OpExplainJobs, bucketsFile}, // it has the segments,
+		{"task/{id}/buckets.csv", taskhttp.OpExplainJobs, bucketsFile}, // it shows segments, as the page does for operators only
 	}
 }
 

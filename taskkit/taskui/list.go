@@ -124,7 +124,7 @@ func list(r *request) (any, error) {
 	return v, r.groups(ctx, q, v)
 }
 
-// search parses a search. What only operators see of a task selects nothing for others, who could guess it.
+// search parses a search. Only operators may search by what only they see of a task: the answers would show others which values are right.
 func (r *request) search(text string) (*tasksearch.Query, error) {
 	q, err := tasksearch.Parse(text)
 	if err != nil || r.operator() {

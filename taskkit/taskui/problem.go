@@ -102,7 +102,7 @@ func (d *dashboard) explain(r *request, err error) *problem {
 	return d.incident(r, &problem{status: http.StatusInternalServerError, title: "The server has made a mistake", remedy: "The log of the service has the error under this number."}, err)
 }
 
-// forPerson returns an error as the person may see it: of a unique key that is taken, who is no operator sees neither the key nor the task that has it.
+// forPerson returns an error as the person may see it. Where a unique key is taken, only an operator sees the key and the task that has it.
 func (r *request) forPerson(err error) error {
 	if taken, ok := errors.AsType[*taskkit.DuplicateError](err); ok && taken.By == "unique key" && !r.operator() {
 		return errKeyTaken

@@ -92,11 +92,9 @@ func (r *request) resolve(text string) (taskkit.ID, error) {
 	}
 	id, err := r.d.client.Resolve(r.Context(), text)
 	ids := []taskkit.ID{id}
-	none, ok := errors.AsType[*taskkit.IDError](err)
-	switch {
-	case ok:
-		ids = none.Matches
-	case err != nil:
+	if unresolved, ok := errors.AsType[*taskkit.IDError](err); ok {
+		ids = unresolved.Matches // several, or none
+	} else if err != nil {
 		return id, err
 	}
 	var found []*taskkit.Task

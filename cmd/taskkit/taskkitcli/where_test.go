@@ -133,7 +133,7 @@ func TestFormats(t *testing.T) {
 		bare.config.Registry = nil
 		bare.want(0, "watch\t1\t\t1\tunknown\t", "kinds")
 		bare.want(0, `"preview": null`, "kinds", "-o", "json")
-		bare.want(2, "this program has no kind watch: of one that only workers have `campus tasks kinds` lists the name alone", "kinds", "show", "watch")
+		bare.want(2, "this program has no kind watch: run the program that has it", "kinds", "show", "watch")
 		p.want(0, "processes at most 1.5 items a second", "rate", second, "90/m")
 		p.want(0, "has no rate limit any more", "rate", second, "none")
 		p.want(2, `"fast" is no rate`, "rate", second, "fast")

@@ -231,7 +231,7 @@ func (a *App) kinds(c *cobra.Command) ([]*kindJSON, error) {
 func (a *App) showKind(name string) error {
 	k, ok := a.known(name)
 	if !ok {
-		return usage("this program has no kind %s: of one that only workers have `taskkit kinds` lists the name alone; its fields are in the program that has it (package taskkitcli), or with --url ADDRESS of its application", screen.Clean(name))
+		return usage("this program has no kind %s: run the program that has it (package taskkitcli), or name its application with --url; `taskkit kinds` lists also kinds that only workers have", screen.Clean(name))
 	}
 	return a.printNamed(k.Name, k, func(io.Writer) {
 		a.out.Fields([][2]string{
